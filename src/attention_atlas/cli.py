@@ -1,0 +1,211 @@
+"""The command line: data on stdout, talk on stderr.
+
+Our own errors are one line on stderr and exit code 2. Nothing heavy is imported before a command
+runs, so `--help` answers at once.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attention_atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from attention_atlas.store.atlas import Atlas
+    from attention_atlas.store.manifest import Receipt
+
+app = typer.Typer(
+    name="attention-atlas",
+    help="See, measure and test what attention does inside any transformer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+DEMO_TEXTS = (
+    "The farmer offered the traveller his horse because he was tired of walking.",
+    '"Come in," said Mary, "and tell me what Mary told you about the letter."',
+    "One, two, three, four, one, two, three, four, one, two, three, four.",
+)
+
+
+class Part(StrEnum):
+    query = "query"
+    key = "key"
+    value = "value"
+    weights = "weights"
+
+
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A hub id, a folder, a .gguf file or builtin:gpt.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")]
+Dtype = Annotated[str | None, typer.Option(help="float32, float16, bfloat16 or auto (as stored).")]
+Remote = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
+]
+
+
+@app.callback()
+def _root() -> None:
+    """Typer needs this to keep a command's name even while there is only one."""
+
+
+@app.command()
+def check(
+    model: Model,
+    inputs: Annotated[
+        str | None,
+        typer.Argument(metavar="[INPUTS]", help="What to check it on; made up if unset."),
+    ] = None,
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The receipt as JSON.")] = False,
+) -> None:
+    """Can this model be captured exactly? Prints the receipt; exits 0 only if so, else 1."""
+    from attention_atlas.record.check import check as make
+
+    receipt = make(model, inputs, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    if as_json:
+        from attention_atlas.store.manifest import plain
+
+        print(json.dumps(plain({**asdict(receipt), "exact": receipt.exact}), indent=1))
+    else:
+        print(receipt_table(receipt))
+    raise typer.Exit(0 if receipt.exact else 1)
+
+
+@app.command()
+def capture(
+    model: Model,
+    inputs: Annotated[
+        str, typer.Argument(metavar="INPUTS", help="A file, a folder of pictures or a quoted text.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The atlas folder to write.")],
+    column: Annotated[
+        str | None, typer.Option(help="The column of a table that holds the text.")
+    ] = None,
+    second_column: Annotated[
+        str | None, typer.Option(help="The column of a second text, for pairs or targets.")
+    ] = None,
+    keep: Annotated[list[Part] | None, typer.Option(help="What to store; may be repeated.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1)] = 8,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many inputs, drawn by seed.")
+    ] = None,
+    seed: int = 0,
+    generate: Annotated[int, typer.Option(min=0, help="Tokens to let the model write.")] = 0,
+    truncate: Annotated[bool, typer.Option(help="Cut inputs that are too long.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option(help="Replace an atlas that is already there.")
+    ] = False,
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+) -> None:
+    """Run MODEL over INPUTS and store its attention in an atlas folder. Resumes if interrupted."""
+    from attention_atlas.record.run import capture as run
+
+    parts = tuple(str(part) for part in keep) if keep else ("query", "key", "value")
+    try:
+        atlas = run(
+            model, inputs, path=output, column=column, second_column=second_column, keep=parts,
+            batch_size=batch_size, limit=limit, seed=seed, generate=generate, truncate=truncate,
+            overwrite=overwrite, device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"stopped; run the same command again and {output} goes on where it is")
+        raise typer.Exit(130) from None
+    say(summary(atlas))
+    print(output)
+
+
+@app.command()
+def demo(
+    model: Annotated[str, typer.Argument(metavar="[MODEL]")] = "builtin:gpt",
+) -> None:
+    """Capture a built-in model on three sentences; print its receipt and each head's best link."""
+    from attention_atlas.record.run import capture as run
+
+    atlas = run(model, list(DEMO_TEXTS), progress=False)
+    print(receipt_table(atlas.receipt))
+    print()
+    print("The strongest link of each head (who looks → at whom), first token left out:")
+    for line in strongest_links(atlas):
+        print(line)
+
+
+def receipt_table(receipt: "Receipt") -> str:
+    """The receipt as a table for people."""
+    head = f"{'layer':16} {'weights':>9} {'output':>9} {'stored':>9}  "
+    rows = [
+        f"{one.tower + ' ' + str(one.layer):16} {one.weights_error:9.1e} {one.output_error:9.1e} "
+        f"{'–' if one.stored_error is None else format(one.stored_error, '.1e'):>9}  "
+        f"{'exact' if one.exact else 'NOT EXACT: ' + one.reason}"
+        for one in receipt.layers
+    ]
+    missing = [f"not seen: {name}" for name in receipt.missing]
+    verdict = (
+        f"exact, by way of {receipt.how}, in {receipt.dtype}: "
+        f"worst error {receipt.worst_error:.1e}, bound {receipt.bound:.0e}"
+        if receipt.exact
+        else "not exact"
+    )
+    return "\n".join([head.rstrip(), *rows, *missing, verdict])
+
+
+def strongest_links(atlas: "Atlas") -> list[str]:
+    """For each head, the pair of tokens with the largest weight over all inputs."""
+    import numpy as np
+
+    from attention_atlas.head import Head
+
+    lines = []
+    for tower in atlas.towers:
+        prefix = tower.name if len(atlas.towers) > 1 else ""
+        for layer in tower.layers:
+            best = [(0.0, "", "")] * layer.heads
+            for number in range(len(atlas)):
+                rows = atlas.tokens(number, layer.queries)["text"].tolist()
+                columns = atlas.tokens(number, layer.keys)["text"].tolist()
+                weights = atlas.layer_weights(number, layer.layer, tower.name)[:, 1:, 1:]
+                for head, one in enumerate(weights):
+                    if one.size and one.max() > best[head][0]:
+                        i, j = np.unravel_index(one.argmax(), one.shape)
+                        best[head] = (float(one.max()), rows[i + 1], columns[j + 1])
+            lines += [
+                f"  {Head(prefix, layer.layer, head)!s:10} {weight:.2f}  {source} → {target}"
+                for head, (weight, source, target) in enumerate(best)
+            ]
+    return lines
+
+
+def summary(atlas: "Atlas") -> str:
+    receipt = atlas.receipt
+    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    proof = (
+        f"capture exact ({receipt.worst_error:.1e})"
+        if receipt.exact
+        else f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
+    )
+    return f"{atlas.manifest.inputs} inputs, {atlas.manifest.tokens} tokens; {proof}"
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def main() -> None:
+    """The entry point: our own errors become one line and exit code 2."""
+    try:
+        app()
+    except AtlasError as problem:
+        say(f"attention-atlas: {problem}")
+        sys.exit(2)

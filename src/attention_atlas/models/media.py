@@ -1,0 +1,75 @@
+"""Which pictures and sounds are there, and how are they opened?
+
+A folder is listed without opening a file. A picture is turned upright (EXIF) and made RGB; a sound
+becomes mono floats between -1 and 1.
+"""
+
+import re
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from attention_atlas.errors import InputError
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
+SOUND_SUFFIXES = (".wav",)
+_SAMPLE_TYPES = {1: np.uint8, 2: np.int16, 4: np.int32}
+
+
+def images_in(folder: Path) -> list[Path]:
+    """The pictures of a folder as a person would order them: cat2 before cat10."""
+    found = sorted(
+        (path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES), key=_natural
+    )
+    if not found:
+        raise InputError(
+            f"folder {folder.name} has no images; give one with {', '.join(IMAGE_SUFFIXES)} files"
+        )
+    return found
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    parts = re.findall(r"\d+|\D+", path.name.lower())
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def open_image(image: Any) -> Image.Image:
+    """The picture upright and in RGB; `image` is a path or a picture that is open already."""
+    if isinstance(image, Image.Image):
+        return _upright(image)
+    path = Path(image)
+    try:
+        with Image.open(path) as opened:
+            return _upright(opened)
+    except FileNotFoundError as error:
+        raise InputError(f"no file is called {path}; check the name and the folder") from error
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise InputError(
+            f"{path.name} is not an image that can be opened; replace or remove it"
+        ) from error
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def read_sound(path: Path) -> tuple["np.ndarray[Any, Any]", int]:
+    """Samples of a PCM .wav file, channels averaged, and their rate."""
+    try:
+        with wave.open(str(path), "rb") as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            data = file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        raise InputError(
+            f"{path.name} is not a PCM .wav file ({error}); convert it to 16 bit PCM"
+        ) from error
+    if width not in _SAMPLE_TYPES:
+        raise InputError(f"{path.name} has {8 * width} bit samples; convert it to 16 bit PCM")
+    samples = np.frombuffer(data, _SAMPLE_TYPES[width]).reshape(-1, channels).astype(np.float32)
+    if not samples.size:
+        raise InputError(f"{path.name} is empty; give a sound with samples in it")
+    middle = 128 if width == 1 else 0  # 8 bit .wav is unsigned
+    return (samples - middle).mean(axis=1) / float(2 ** (8 * width - 1)), rate

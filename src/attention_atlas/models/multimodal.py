@@ -1,0 +1,118 @@
+"""How do pictures and sounds become tensors, alone or together with a text?"""
+
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any
+
+import torch
+
+from attention_atlas.errors import InputError
+from attention_atlas.models.inputs import Input
+from attention_atlas.models.limits import longest
+from attention_atlas.models.load import Loaded
+from attention_atlas.models.media import open_image
+from attention_atlas.models.processors import part
+from attention_atlas.models.text import tokenize, too_long
+from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens, text_tokens
+
+
+def encode_alone(loaded: Loaded, given: Input) -> Encoded:
+    """A picture or a sound for a model that reads nothing else; it has no tokens of its own."""
+    if len(given.images) > 1:
+        raise InputError(
+            f"{loaded.name} takes one image at a time and was given {len(given.images)} as one "
+            "input; give each its own"
+        )
+    if given.images:
+        prepare: Any = part(loaded.processor, "image_processor")
+        batch = prepare(images=[open_image(image) for image in given.images], return_tensors="pt")
+    else:
+        prepare = part(loaded.processor, "feature_extractor")
+        rate = _rate(loaded, given, prepare)
+        batch = prepare(given.audio, sampling_rate=rate, return_tensors="pt")
+    return Encoded(_tensors_of(batch), {}, False)
+
+
+def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> Encoded:
+    """Text with pictures or a sound, for dual models and multimodal language models."""
+    processor: Any = loaded.processor
+    image_token = getattr(processor, "image_token", None)
+    options: dict[str, Any] = {"return_tensors": "pt"}
+    limit, cut = longest(loaded), False
+    if given.images:
+        options["images"] = [open_image(image) for image in given.images]
+        prompt = _with_places(given.text or "", image_token, len(given.images))
+    else:
+        extractor = part(processor, "feature_extractor")
+        options.update(audio=[given.audio], sampling_rate=_rate(loaded, given, extractor))
+        prompt = _with_places(given.text or "", getattr(processor, "audio_token", None), 1)
+    if truncate and image_token is None and limit is not None:
+        cut = len(tokenize(loaded, prompt)["input_ids"]) > limit
+        options.update(truncation=True, max_length=limit)
+    try:
+        batch = processor(text=[prompt], **options)
+    except (ValueError, TypeError, IndexError) as error:
+        raise InputError(f"{loaded.name} cannot take this input: {_first(error)}") from error
+    tensors = _tensors_of(batch)
+    ids = tensors["input_ids"]
+    if limit is not None and ids.shape[1] > limit:
+        raise InputError(too_long(loaded, ids.shape[1], limit))
+    tensors.setdefault("attention_mask", torch.ones_like(ids))
+    tokens = _aligned(loaded, ids[0].tolist(), given.text or "")
+    return Encoded(tensors, {stream: tokens}, cut)
+
+
+def _with_places(text: str, token: str | None, count: int) -> str:
+    """The text with a placeholder for each picture or sound, put first if it has none."""
+    if token is None:
+        return text
+    if token not in text:
+        return token * count + text
+    if text.count(token) != count:
+        raise InputError(
+            f"the text has {token} {text.count(token)} times for {count} given; "
+            "write it once for each, or leave it out"
+        )
+    return text
+
+
+def _aligned(loaded: Loaded, ids: list[int], text: str) -> Tokens:
+    """The processor makes many tokens of a placeholder; the others keep their place in the text."""
+    tokens = _without_text(bare_tokens(ids, loaded.tokenizer))
+    if not text:
+        return tokens
+    plain = text_tokens(tokenize(loaded, text), loaded.tokenizer, text)
+    here = [i for i, special in enumerate(tokens.special) if not special]
+    there = [i for i, special in enumerate(plain.special) if not special]
+    match = SequenceMatcher(
+        None, [ids[i] for i in here], [plain.id[i] for i in there], autojunk=False
+    )
+    for block in match.get_matching_blocks():
+        for k in range(block.size):
+            i, j = here[block.a + k], there[block.b + k]
+            tokens.start[i], tokens.end[i] = plain.start[j], plain.end[j]
+            tokens.segment[i], tokens.word[i] = plain.segment[j], plain.word[j]
+    return tokens
+
+
+def _without_text(tokens: Tokens) -> Tokens:
+    n = len(tokens)
+    return replace(tokens, start=[-1] * n, end=[-1] * n, segment=[-1] * n, word=[-1] * n)
+
+
+def _rate(loaded: Loaded, given: Input, extractor: Any) -> int:
+    wanted = int(extractor.sampling_rate)
+    if given.rate is not None and given.rate != wanted:
+        raise InputError(
+            f"{given.source or 'the sound'} has {given.rate} samples a second and {loaded.name} "
+            f"takes {wanted}; resample it"
+        )
+    return wanted
+
+
+def _tensors_of(batch: Any) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in batch.items() if isinstance(value, torch.Tensor)}
+
+
+def _first(error: Exception) -> str:
+    return " ".join(str(error).split()).split(". ")[0].removesuffix(".")[:200]

@@ -1,0 +1,157 @@
+"""Which texts does a file hold?
+
+A line a text in .txt; a row an input in .jsonl, .csv, .tsv and .parquet, where one column is the
+text and all others travel along as the person's own.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attention_atlas.errors import InputError
+
+TEXT_SUFFIXES = (".txt",)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length; a missing value is None."""
+
+    columns: dict[str, list[Any]]
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame) -> "Table":
+        plain = frame.astype(object).where(frame.notna(), None)
+        return cls({str(name): plain[name].tolist() for name in plain.columns})
+
+    def is_text(self, name: str) -> bool:
+        present = [value for value in self.columns[name] if value is not None]
+        return bool(present) and all(isinstance(value, str) for value in present)
+
+    def texts(self, name: str, where: str) -> list[str]:
+        """The column as texts, empty where there is none."""
+        if name not in self.columns:
+            raise InputError(_no_column(name, self, where))
+        for value in self.columns[name]:
+            if value is not None and not isinstance(value, str | int | float):
+                raise InputError(
+                    f"column {name!r} of {where} holds {type(value).__name__} values, not texts; "
+                    f"choose another of {', '.join(self.columns)}"
+                )
+        return ["" if value is None else str(value) for value in self.columns[name]]
+
+
+def text_column(table: Table, asked: str | None, where: str) -> str:
+    """The column that was asked for, else `text`, else the only one that holds texts."""
+    if asked is not None:
+        if asked not in table.columns:
+            raise InputError(_no_column(asked, table, where))
+        return asked
+    if "text" in table.columns:
+        return "text"
+    texts = [name for name in table.columns if table.is_text(name)]
+    if len(texts) != 1:
+        raise InputError(
+            f"{where} does not say which column is the text; it has {', '.join(table.columns)}: "
+            "name one with column"
+        )
+    return texts[0]
+
+
+def _no_column(asked: str, table: Table, where: str) -> str:
+    return f"{where} has no column {asked!r}; it has {', '.join(table.columns)}"
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines that are not blank."""
+    lines = [line for line in _text_of(path).splitlines() if line.strip()]
+    if not lines:
+        raise InputError(f"{path.name} is empty; give a file with a text on each line")
+    return lines
+
+
+def _text_of(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is not a text file; save it as UTF-8 text") from error
+    if "\0" in text:
+        raise InputError(f"{path.name} is not a text file; save it as UTF-8 text")
+    return text
+
+
+def _read_jsonl(path: Path) -> Table:
+    rows = []
+    for number, line in enumerate(_text_of(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"line {number} of {path.name} is not JSON ({error.msg}); mend or remove it"
+            ) from error
+        row = {"text": row} if isinstance(row, str) else row
+        if not isinstance(row, dict):
+            raise InputError(
+                f"line {number} of {path.name} is a {type(row).__name__}; write an object or a text"
+            )
+        rows.append(row)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return _filled(Table({name: [row.get(name) for row in rows] for name in names}), path)
+
+
+def _read_csv(path: Path, separator: str = ",") -> Table:
+    _text_of(path)
+    try:
+        # "NA" and "null" are words a person may want to look at; only an empty cell is missing
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            keep_default_na=False,
+            na_values=[""],
+            dtype_backend="numpy_nullable",
+            low_memory=False,
+            encoding="utf-8-sig",
+        )
+    except pd.errors.EmptyDataError as error:
+        raise InputError(f"{path.name} is empty; give a file with a header and rows") from error
+    except pd.errors.ParserError as error:
+        raise InputError(f"{path.name} is not a table ({_short(error)}); mend it") from error
+    return _filled(Table.of_frame(frame), path)
+
+
+def _read_tsv(path: Path) -> Table:
+    return _read_csv(path, separator="\t")
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path.name} is not a Parquet file, whatever its name says") from error
+    return _filled(Table(table.to_pydict()), path)
+
+
+def _filled(table: Table, path: Path) -> Table:
+    if not any(table.columns.values()):
+        raise InputError(f"{path.name} is empty; give a file with at least one row")
+    return table
+
+
+def _short(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1].removesuffix(".")
+
+
+TABLES: dict[str, Callable[[Path], Table]] = {
+    ".jsonl": _read_jsonl,
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".parquet": _read_parquet,
+}

@@ -1,0 +1,70 @@
+"""What went wrong while a model was fetched or read, in one sentence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from huggingface_hub import errors as hub
+
+from attention_atlas.errors import ModelError
+
+
+@contextmanager
+def as_model_error(name: str) -> Iterator[None]:
+    """Whatever transformers and the hub raise inside becomes one ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(_sentence(name, error)) from error
+
+
+def _sentence(name: str, error: BaseException) -> str:
+    causes = list(_chain(error))
+    if any(isinstance(cause, hub.GatedRepoError) for cause in causes):
+        return (
+            f"{name} is gated; ask for access at https://huggingface.co/{name} and log in "
+            "with: hf auth login"
+        )
+    if any(
+        isinstance(cause, hub.RepositoryNotFoundError | hub.HFValidationError) for cause in causes
+    ):
+        return f"no model on the hub and no folder here is called {name}; check the name"
+    if any(isinstance(cause, hub.RevisionNotFoundError) for cause in causes):
+        return f"{name} has no such revision; check the branch, tag or commit"
+    if any(isinstance(cause, _UNREACHABLE) for cause in causes):
+        return (
+            f"{name} is neither a folder here nor in the cache, and the hub cannot be reached; "
+            "check the network or give a folder"
+        )
+    said = " ".join(str(error).split()) or type(error).__name__
+    if "trust_remote_code" in said:
+        return f"{name} brings its own code; read it, then pass trust_remote_code=True to run it"
+    if "safetensors" in said and "does not appear to have a file" in said:
+        return (
+            f"{name} has no safetensors weights, and pickle weights are not loaded because they "
+            "can run code; load them yourself, then write them with model.save_pretrained"
+        )
+    if isinstance(error, ImportError):
+        return f"{name} needs a package that is not installed: {_first(said)}"
+    return f"{name} cannot be loaded: {_first(said)}"
+
+
+_UNREACHABLE = (
+    hub.OfflineModeIsEnabled,
+    hub.LocalEntryNotFoundError,
+    ConnectionError,
+    TimeoutError,
+)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first(said: str) -> str:
+    return said.split(". ")[0].removesuffix(".")[:300]

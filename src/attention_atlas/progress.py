@@ -1,0 +1,80 @@
+"""How far along are we, and how long will it take?
+
+One bar on stderr with the time left. Nothing is drawn for what is done in a moment, nor when
+nobody looks (no terminal): then a line is printed now and then instead.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+_PATIENCE = 2.0  # seconds before anything is worth a bar
+_EVERY = 30.0  # seconds between lines where there is no terminal
+
+
+class Progress(Protocol):
+    """Called with what is done so far, of the total the bar was opened with."""
+
+    def __call__(self, done: int) -> None: ...
+
+
+@contextmanager
+def bar(label: str, total: int, show: bool) -> Iterator[Progress]:
+    """A function to call with the amount done; it draws only if `show` and only after a while."""
+    if not show:
+        yield lambda done: None
+    elif sys.stderr.isatty():
+        with _drawn(label, total) as draw:
+            yield draw
+    else:
+        yield _Lines(label, total)
+
+
+@contextmanager
+def _drawn(label: str, total: int) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    bars = Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bars.add_task(label, total=total)
+    start, drawing = time.monotonic(), False
+
+    def draw(done: int) -> None:
+        nonlocal drawing
+        if not drawing and time.monotonic() - start > _PATIENCE:
+            bars.start()
+            drawing = True
+        bars.update(task, completed=done)
+
+    try:
+        yield draw
+    finally:
+        if drawing:
+            bars.stop()
+
+
+class _Lines:
+    def __init__(self, label: str, total: int):
+        self.label, self.total = label, total
+        self.start = self.said = time.monotonic()
+        self.first: int | None = None
+
+    def __call__(self, done: int) -> None:
+        now = time.monotonic()
+        self.first = done if self.first is None else self.first
+        if now - self.said < _EVERY or done <= self.first:
+            return
+        self.said = now
+        left = (now - self.start) / (done - self.first) * (self.total - done)
+        print(f"{self.label}: {done} of {self.total}, {left:.0f} s left", file=sys.stderr)

@@ -1,0 +1,139 @@
+"""The four ways to watch a model run, in the order they are tried.
+
+named    our attention function, registered under our own name
+eager    the same under the name "eager", for models that test for it
+trace    the operations themselves, for models that write attention out by hand
+outputs  what `output_attentions` returns: weights only, no vectors
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from attention_atlas.record.call import Call, first_tensor
+from attention_atlas.record.interface import Recorder, implementation
+from attention_atlas.record.trace import Tracer
+
+Run = Callable[[], Any]
+WAYS = ("named", "eager", "trace", "outputs")
+
+
+def observe(
+    model: PreTrainedModel,
+    tensors: dict[str, Tensor],
+    way: str,
+    *,
+    fast: bool = False,
+    detail: bool = False,
+    seed: int = 0,
+    run: Callable[..., Any] | None = None,
+) -> list[Call]:
+    """The attention calls of one forward pass (or of `run`, a generation, say)."""
+    go = run or model
+    with quiet_eval(model, seed):
+        if way == "outputs":
+            with implementation(model, "eager"):
+                return output_calls(model(**tensors, output_attentions=True))
+        batch = len(next(iter(tensors.values())))
+        watcher: Recorder | Tracer = (
+            Tracer(model, batch=batch, detail=detail)
+            if way == "trace"
+            else Recorder(model, way=way, fast=fast, detail=detail)
+        )
+        with watcher:
+            go(**tensors)
+        return watcher.take()
+
+
+def plain_outputs(
+    model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int = 0
+) -> dict[str, list[Tensor]]:
+    """What each of `modules` gave back in a plain run, in order."""
+    with quiet_eval(model, seed), module_outputs(model, modules) as outputs:
+        model(**tensors)
+    return outputs
+
+
+@contextmanager
+def module_outputs(model: nn.Module, modules: set[str]) -> Iterator[dict[str, list[Tensor]]]:
+    outputs: dict[str, list[Tensor]] = {name: [] for name in modules}
+
+    def keep(name: str) -> Callable[..., None]:
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
+            tensor = first_tensor(output)
+            if tensor is not None:
+                outputs[name].append(tensor.detach().clone())
+
+        return hook
+
+    hooks = [model.get_submodule(name).register_forward_hook(keep(name)) for name in modules]
+    try:
+        yield outputs
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def quiet_eval(model: nn.Module, seed: int) -> Iterator[None]:
+    """Evaluation mode, no gradient, the same dice each time; all put back after."""
+    training = [module for module in model.modules() if module.training]
+    dice = np.random.get_state()
+    model.eval()
+    try:
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(seed)
+            np.random.seed(seed)
+            yield
+    finally:
+        np.random.set_state(dice)
+        for module in training:
+            module.training = True
+
+
+def output_calls(outputs: Any, prefix: str = "") -> list[Call]:
+    """The tensors of `output_attentions` as calls without vectors."""
+    calls = []
+    for name, value in outputs.items() if hasattr(outputs, "items") else ():
+        if "attention" in name and isinstance(value, tuple | list):
+            maps = list(_maps(value))
+            calls += [
+                _weights_only(prefix + name, number, len(maps), one)
+                for number, one in enumerate(maps)
+            ]
+        elif hasattr(value, "items"):
+            calls += output_calls(value, f"{name}.")
+    return calls
+
+
+def _maps(nested: Any) -> Iterator[Tensor]:
+    for one in nested:
+        if isinstance(one, Tensor):
+            yield one
+        elif isinstance(one, tuple | list):
+            yield from _maps(one)
+
+
+def _weights_only(name: str, number: int, total: int, weights: Tensor) -> Call:
+    if weights.dim() == 3:
+        weights = weights[:, None]
+    nothing = weights.new_zeros(weights.shape[0], weights.shape[1], weights.shape[2], 0)
+    keys = weights.new_zeros(weights.shape[0], weights.shape[1], weights.shape[3], 0)
+    return Call(
+        module=f"{name}.{number}",
+        tower=name.replace("attentions", "").strip("_."),
+        cross="cross" in name,
+        place=(name, number, total),
+        visit=0,
+        step=0,
+        query=nothing,
+        key=keys,
+        value=keys,
+        scale=1.0,
+        weights=weights.detach(),
+    )

@@ -1,0 +1,43 @@
+"""Does the run itself, batch by batch, still give what we recompute?
+
+The receipt is made on a few inputs; the run has masks and paddings of its own. So in every batch a
+few rows of every layer are recomputed and the output they move is compared with the output the
+model's own attention gave. The same rows tell whether fp16 is fine enough for the stored vectors.
+"""
+
+import torch
+from torch import Tensor
+
+from attention_atlas.record.call import Call, spread
+
+ROWS = 8
+
+
+def spot_check(call: Call, real: Tensor | None) -> tuple[float, float]:
+    """Largest error of sampled rows: of weights by fp16 rounding, and of the output (relative).
+
+    real  (B, N) bool, which rows are not padding; None: all.
+    """
+    n = call.query.shape[2]
+    rows = torch.linspace(0, n - 1, min(ROWS, n), device=call.query.device).round().long()
+    weights = call.softmax(call.logits(rows))  # (B, H, rows, M)
+    rounded = call.softmax(call.logits(rows, half=True))
+    counts = (
+        torch.ones(len(call.query), len(rows), dtype=torch.bool, device=rows.device)
+        if real is None or real.shape != (len(call.query), n)
+        else real.to(rows.device)[:, rows]
+    )
+    by_row = (weights - rounded).abs().amax((1, 3))  # (B, rows)
+    rounding = _largest(by_row, counts)
+    if call.output is None:
+        return rounding, 0.0
+    moved = weights @ spread(call.value, weights.shape[1]).float()  # (B, H, rows, E)
+    given = call.output[:, rows].transpose(1, 2).float()
+    size = given.abs().amax((1, 2, 3)).clamp_min(1e-6)[:, None]
+    return rounding, _largest((moved - given).abs().amax((1, 3)) / size, counts)
+
+
+def _largest(by_row: Tensor, counts: Tensor) -> float:
+    """NaN and overflow count as the largest error there is."""
+    chosen = by_row.nan_to_num(torch.inf)[counts]
+    return float(chosen.max()) if chosen.numel() else 0.0

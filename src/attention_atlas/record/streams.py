@@ -1,0 +1,139 @@
+"""Which tokens look in a layer, and which are looked at?
+
+A stream is one sequence of tokens of an input: its text, its decoder's text, its patches. Text
+streams come from the tokenizer. Where a tower runs over something else (patches, frames, pooled
+queries), the stream is named after the tower and its tokens are made here.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from attention_atlas.models.encode import Tokens
+from attention_atlas.record.layers import Group, LayerCalls, modality, stream_side
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The streams of a layer's queries and keys."""
+
+    queries: str
+    keys: str
+
+
+def ends_of(
+    model: nn.Module,
+    layers: list[LayerCalls],
+    names: dict[Group, str],
+    real: dict[str, Tensor],  # known streams: (B, N) bool
+    batch: int,
+) -> dict[tuple[Group, int], Ends]:
+    """The ends of every layer."""
+    lengths = {stream: mask.shape[1] for stream, mask in real.items()}
+    ends: dict[tuple[Group, int], Ends] = {}
+    for layer in layers:
+        n, m = sizes(layer, batch)
+        name = names.get((layer.group[0], False), names[layer.group])
+        queries = _known(model, layer.group, lengths, n) or _made(name, n, lengths)
+        lengths.setdefault(queries, n)
+        if not layer.group[1] and n == m:
+            keys = queries
+        else:
+            keys = _looked_at(layer, lengths, m) or _made(f"{names[layer.group]}-keys", m, lengths)
+        lengths.setdefault(keys, m)
+        ends[layer.group, layer.number] = Ends(queries, keys)
+    return ends
+
+
+def sizes(layer: LayerCalls, batch: int) -> tuple[int, int]:
+    """How many queries and keys one input has, over all its parts."""
+    calls = layer.steps[0]
+    parts = [len(call.query) // batch for call in calls]
+    return (
+        sum(call.query.shape[2] * part for call, part in zip(calls, parts, strict=True)),
+        sum(call.key.shape[2] * part for call, part in zip(calls, parts, strict=True)),
+    )
+
+
+def _known(model: nn.Module, group: Group, lengths: dict[str, int], n: int) -> str | None:
+    path, cross = group
+    if "decoder" in lengths:
+        side = "decoder" if cross else stream_side(path)
+    else:
+        side = "text" if modality(model, path) == "text" else ""
+    return side if lengths.get(side) == n else None
+
+
+def _looked_at(layer: LayerCalls, lengths: dict[str, int], m: int) -> str | None:
+    """The sequence that cross-attention reads: the encoder's, else one of that very length."""
+    if not layer.group[1]:
+        return None
+    if lengths.get("encoder") == m:
+        return "encoder"
+    return next((s for s, n in reversed(lengths.items()) if n == m and s != "decoder"), None)
+
+
+def _made(name: str, n: int, lengths: dict[str, int]) -> str:
+    return name if lengths.get(name, n) == n else f"{name}@{n}"
+
+
+def made_tokens(model: nn.Module, path: str, n: int, tensors: dict[str, Any]) -> dict[str, Any]:
+    """Tokens of a stream that no tokenizer knows: patches with row and column, or just numbers."""
+    grid = _grid(model, path, n, tensors)
+    extra = n - grid[0] * grid[1] if grid else 0
+    text, rows, columns = [], [], []
+    for index in range(n):
+        patch = index - extra
+        if grid is None:
+            text.append(str(index))
+            rows.append(-1)
+            columns.append(-1)
+        elif patch < 0:
+            text.append("[CLS]" if index == 0 else f"[REG{index}]")
+            rows.append(-1)
+            columns.append(-1)
+        else:
+            row, column = divmod(patch, grid[1])
+            text.append(f"{row},{column}")
+            rows.append(row)
+            columns.append(column)
+    none = [-1] * n
+    special = [grid is not None and index < extra for index in range(n)]
+    return token_columns(Tokens(text, none, special, none, none, none, none), rows, columns)
+
+
+def token_columns(
+    tokens: Tokens, rows: list[int] | None = None, columns: list[int] | None = None
+) -> dict[str, Any]:
+    none = [-1] * len(tokens)
+    return {
+        "text": tokens.text,
+        "id": tokens.id,
+        "special": tokens.special,
+        "start": tokens.start,
+        "end": tokens.end,
+        "segment": tokens.segment,
+        "word": tokens.word,
+        "row": rows or none,
+        "column": columns or none,
+    }
+
+
+def _grid(model: nn.Module, path: str, n: int, tensors: dict[str, Any]) -> tuple[int, int] | None:
+    """Rows and columns of patches, when the picture's size and the config's patch agree with n.
+
+    Up to a class token, a distillation token and the config's registers may stand before them.
+    """
+    pixels = tensors.get("pixel_values")
+    owner: Any = model.get_submodule(path)
+    config = getattr(owner, "config", None)
+    patch = getattr(config, "patch_size", None)
+    if pixels is None or pixels.dim() != 4 or not isinstance(patch, int):
+        return None
+    rows, columns = pixels.shape[-2] // patch, pixels.shape[-1] // patch
+    extra = n - rows * columns
+    registers = getattr(config, "num_register_tokens", 0) or 0
+    allowed = {0, 1, 2, 1 + registers} if math.prod((rows, columns)) else set()
+    return (rows, columns) if extra in allowed else None

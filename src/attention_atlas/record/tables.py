@@ -1,0 +1,85 @@
+"""The rows of inputs.parquet and tokens.parquet."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from attention_atlas.errors import InputError
+from attention_atlas.models.inputs import Input
+
+_OWN = ("input", "kind", "text", "second", "source", "boundary", "prompt", "truncated", "images")
+_TOKENS = pa.schema(
+    [
+        ("token", pa.int64()),
+        ("input", pa.int32()),
+        ("stream", pa.dictionary(pa.int8(), pa.string())),
+        ("position", pa.int32()),
+        ("text", pa.string()),
+        ("id", pa.int32()),
+        ("special", pa.bool_()),
+        ("start", pa.int32()),
+        ("end", pa.int32()),
+        ("segment", pa.int8()),
+        ("word", pa.int32()),
+        ("row", pa.int16()),
+        ("column", pa.int16()),
+    ]
+)
+
+
+def token_table(first: int, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
+    """(input, stream, columns) in order; tokens are numbered from `first`."""
+    joined: dict[str, list[Any]] = {name: [] for name in _TOKENS.names}
+    for number, stream, columns in rows:
+        n = len(columns["text"])
+        joined["input"] += [number] * n
+        joined["stream"] += [stream] * n
+        joined["position"] += range(n)
+        for name, values in columns.items():
+            joined[name] += values
+    joined["token"] = list(range(first, first + len(joined["input"])))
+    return pa.table(joined, schema=_TOKENS)
+
+
+def input_row(
+    number: int, given: Input, *, boundary: int, prompt: int, truncated: bool, images: list[str]
+) -> dict[str, Any]:
+    """boundary: the first token of the second text, prompt: how many tokens were not generated."""
+    row: dict[str, Any] = {
+        "input": number,
+        "kind": given.kind,
+        "text": given.text,
+        "second": given.second,
+        "source": given.source,
+        "boundary": boundary,
+        "prompt": prompt,
+        "truncated": truncated,
+        "images": images,
+    }
+    for name, value in given.columns.items():
+        row[f"{name}_" if name in _OWN else str(name)] = value
+    return row
+
+
+def input_table(rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
+    """Our columns in a fixed type, the person's as they are."""
+    own = {
+        "input": pa.int32(),
+        "kind": pa.string(),
+        "text": pa.string(),
+        "second": pa.string(),
+        "source": pa.string(),
+        "boundary": pa.int32(),
+        "prompt": pa.int32(),
+        "truncated": pa.bool_(),
+        "images": pa.list_(pa.string()),
+    }
+    arrays = {name: pa.array([row[name] for row in rows], type=kind) for name, kind in own.items()}
+    for name in columns:
+        try:
+            arrays[name] = pa.array([row.get(name) for row in rows], from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+            raise InputError(
+                f"column {name!r} mixes kinds of values and cannot be stored: {problem}"
+            ) from problem
+    return pa.table(arrays)

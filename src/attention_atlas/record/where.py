@@ -1,0 +1,92 @@
+"""Where in the model are we right now?
+
+Attention functions are told their module but not their layer: `layer_idx` counts caches, shared
+modules run many times, hybrids skip layers. So we follow the model as it runs: hooks keep the stack
+of modules being entered, and the layer is the place in the outermost list of layers on that stack.
+"""
+
+import re
+from types import TracebackType
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+# How model authors name attention that looks at another sequence, where no attribute says so.
+_CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec|encoder_decoder|attn2", re.IGNORECASE)
+
+
+class Where:
+    """The stack of modules being run, while this context is open."""
+
+    def __init__(self, model: nn.Module):
+        self.model = model
+        self.names = {module: name for name, module in model.named_modules()}
+        self.step = -1
+        self._visits: dict[nn.Module, int] = {}
+        self._stack: list[nn.Module] = []
+        self._hooks: list[Any] = []
+        self._places: dict[nn.Module, tuple[str, int, int]] = {}
+        for name, module in model.named_modules():
+            if isinstance(module, nn.ModuleList):
+                for index, child in enumerate(module):
+                    self._places[child] = (name, index, len(module))
+
+    def __enter__(self) -> "Where":
+        for module in self.names:
+            self._hooks.append(module.register_forward_pre_hook(self._enter))
+            self._hooks.append(module.register_forward_hook(self._leave, always_call=True))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+        self._stack.clear()
+
+    def _enter(self, module: nn.Module, _args: Any) -> None:
+        if module is self.model:
+            self.step += 1
+            self._stack.clear()
+        self._stack.append(module)
+        self._visits[module] = self._visits.get(module, -1) + 1
+
+    def _leave(self, module: nn.Module, _args: Any, _output: Any) -> None:
+        while self._stack and self._stack.pop() is not module:
+            pass
+
+    def innermost(self) -> nn.Module:
+        """The module with parts of its own that is running: the one whose attention this is."""
+        return next((m for m in reversed(self._stack) if any(m.children())), self.model)
+
+    def describe(self, module: nn.Module) -> dict[str, Any]:
+        """What a Call says of its module."""
+        tower = next(
+            (
+                m
+                for m in reversed(self._stack)
+                if isinstance(m, PreTrainedModel) and m is not module
+            ),
+            self.model,
+        )
+        path = self.names.get(tower, "")
+        name = self.names.get(module, "")
+        leaf = name.removeprefix(path).lstrip(".")
+        inside = (
+            self._stack[self._stack.index(tower) + 1 :] if tower in self._stack else self._stack
+        )
+        place = next((self._places[m] for m in inside if m in self._places), None)
+        cross = bool(getattr(module, "is_cross_attention", False)) or bool(_CROSS.search(leaf))
+        return {
+            "module": name,
+            "tower": path,
+            "cross": cross,
+            "place": place,
+            "visit": self._visits.get(module, 0),
+            "step": max(self.step, 0),
+        }

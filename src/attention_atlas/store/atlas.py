@@ -1,0 +1,359 @@
+"""What is in an atlas, and which attention does it hold?
+
+Opening reads the manifest only. Vectors are memory-mapped and read a head at a time; weights are
+recomputed when asked for, whole or by rows, with mask, bias, soft cap and sink.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from safetensors import SafetensorError, safe_open
+
+from attention_atlas.errors import PickError, StoreError
+from attention_atlas.head import Head
+from attention_atlas.store import files, softmax
+from attention_atlas.store.files import Array
+from attention_atlas.store.form import Form
+from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
+from attention_atlas.store.shard import unpack_form
+from attention_atlas.store.write import JOURNAL, is_whole
+
+Float32 = npt.NDArray[np.float32]
+
+
+def open_atlas(folder: str | Path) -> Atlas:
+    """The atlas in a folder; refuses one that is unfinished, damaged or newer."""
+    path = Path(folder)
+    if is_whole(path):
+        return Atlas(path, Manifest.read(path))
+    if (path / JOURNAL).exists():
+        raise StoreError(
+            f"{path} is not finished; run the command that began it again and it goes on"
+        )
+    if not path.exists():
+        raise StoreError(f"there is no atlas at {path}")
+    raise StoreError(f"{path} is not an atlas: it has no {NAME}")
+
+
+class Shard:
+    """One safetensors file, checked against its checksum on first use."""
+
+    def __init__(self, path: Path, size: int, sha256: str):
+        self.path = path
+        if not path.is_file():
+            raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
+        if path.stat().st_size != size or files.checksum(path) != sha256:
+            raise StoreError(f"{path} is damaged: its checksum does not match; capture it again")
+        try:
+            self._file = _safetensors(path)
+        except SafetensorError as problem:
+            raise StoreError(f"{path} is damaged: {problem}") from problem
+        self.names = set(self._file.keys())
+
+    def tensor(self, name: str) -> Array:
+        return np.asarray(self._file.get_tensor(name))
+
+    def part(self, name: str, first: int, start: int = 0, stop: int | None = None) -> Array:
+        """Tensor `name` at one index of its first axis and a range of its second."""
+        rows: Array = self._file.get_slice(name)[first : first + 1, start:stop]
+        return np.asarray(rows[0])
+
+
+def _safetensors(path: Path) -> Any:
+    return safe_open(path, framework="numpy")
+
+
+class Atlas:
+    """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
+
+    def __init__(self, path: Path, manifest: Manifest):
+        self.path = path
+        self.manifest = manifest
+        self._shards: dict[int, Shard] = {}
+        self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
+        self._keep_alive: tempfile.TemporaryDirectory[str] | None = None
+
+    def __repr__(self) -> str:
+        heads = sum(layer.heads for tower in self.towers for layer in tower.layers)
+        return (
+            f"<Atlas of {self.manifest.model}: {self.manifest.inputs} inputs, "
+            f"{self.manifest.tokens} tokens, {heads} heads, at {self.path}>"
+        )
+
+    def __len__(self) -> int:
+        return self.manifest.inputs
+
+    @property
+    def towers(self) -> tuple[Tower, ...]:
+        return self.manifest.towers
+
+    @property
+    def receipt(self) -> Receipt:
+        return self.manifest.receipt
+
+    # What there is -------------------------------------------------------------------------
+
+    @cached_property
+    def _tokens(self) -> pd.DataFrame:
+        return self._table("tokens.parquet")
+
+    @cached_property
+    def _inputs(self) -> pd.DataFrame:
+        return self._table("inputs.parquet")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.path / name
+        if not path.is_file() or files.checksum(path) != self.manifest.tables[name]:
+            raise StoreError(f"{path} is missing or damaged; capture the atlas again")
+        frame: pd.DataFrame = files.read_table(path).to_pandas()
+        return frame
+
+    def inputs(self) -> pd.DataFrame:
+        """A row an input: kind, text, second text, source file and the person's own columns."""
+        return self._inputs
+
+    def tokens(self, input: int | None = None, stream: str | None = None) -> pd.DataFrame:
+        """A row a token, of one input or of all, of one stream or of all."""
+        frame = self._tokens
+        if input is not None:
+            frame = frame[frame["input"] == self._check_input(input)]
+        if stream is not None:
+            if stream not in self.manifest.streams:
+                raise PickError(f"no stream is named {stream!r}; there are {self._say_streams()}")
+            frame = frame[frame["stream"] == stream]
+        return frame
+
+    def heads(self) -> pd.DataFrame:
+        """A row a head, with where it sits, its group and its receipt."""
+        receipts = {(one.tower, one.layer): asdict(one) for one in self.receipt.layers}
+        rows = [
+            {
+                "head": str(Head(self._prefix(tower), layer.layer, head)),
+                "tower": tower.name,
+                "role": tower.role,
+                "layer": layer.layer,
+                "number": head,
+                "group": head // (layer.heads // layer.groups),
+                "width": layer.width,
+                "weights_error": receipts[tower.name, layer.layer]["weights_error"],
+                "stored_error": receipts[tower.name, layer.layer]["stored_error"],
+            }
+            for tower in self.towers
+            for layer in tower.layers
+            for head in range(layer.heads)
+        ]
+        return pd.DataFrame(rows)
+
+    # What attention it holds -----------------------------------------------------------------
+
+    def weights(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        """(N, M) float32: how much each token looks at each, for all rows or some."""
+        tower, layer, number = self._find(head)
+        return np.asarray(self._weights(input, tower, layer, number, rows)[0])
+
+    def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
+        """(H, N, M) float32: the weights of all heads of a layer."""
+        where = self._tower(tower or "")
+        return self._weights(input, where, self._layer(where, layer), None, None)
+
+    def queries(self, head: str | Head, input: int | None = None) -> Float32:
+        """(N, D): the queries of a head, of one input or of all inputs in token order."""
+        tower, layer, number = self._find(head)
+        return self._vectors("query", tower, layer, number, input)
+
+    def keys(self, head: str | Head, input: int | None = None) -> Float32:
+        """(M, D): the keys that a head reads; heads of one group read the same."""
+        tower, layer, number = self._find(head)
+        return self._vectors("key", tower, layer, number * layer.groups // layer.heads, input)
+
+    def values(self, head: str | Head, input: int | None = None) -> Float32:
+        """(M, E): the values that a head moves."""
+        tower, layer, number = self._find(head)
+        return self._vectors("value", tower, layer, number * layer.groups // layer.heads, input)
+
+    # How it is read ----------------------------------------------------------------------------
+
+    def _weights(
+        self,
+        input: int,
+        tower: Tower,
+        layer: Layer,
+        head: int | None,
+        rows: Sequence[int] | None,
+    ) -> Float32:
+        shard, stem = self._shard_of(input), f"{tower.name}.L{layer.layer}"
+        table, before = self._blocks(shard, stem, input)
+        total_n, total_m = int(table[:, 1].sum()), int(table[:, 2].sum())
+        wanted = self._check_rows(rows, total_n)
+        heads = range(layer.heads) if head is None else range(head, head + 1)
+        out = np.zeros((len(heads), len(wanted), total_m), np.float32)
+        n0 = m0 = 0
+        for row in table:
+            n, m = int(row[1]), int(row[2])
+            here = (wanted >= n0) & (wanted < n0 + n)
+            if here.any():
+                local = wanted[here] - n0
+                read = self._reader(shard, stem, layer, heads, before, (n0, m0), (n, m))
+                out[:, here, m0 : m0 + m] = read(local, row)
+            n0, m0 = n0 + n, m0 + m
+            before = (before[0], before[1], before[2] + n * m)
+        return out
+
+    def _reader(
+        self,
+        shard: Shard,
+        stem: str,
+        layer: Layer,
+        heads: range,
+        before: tuple[int, int, int],
+        inside: tuple[int, int],
+        size: tuple[int, int],
+    ) -> Callable[[npt.NDArray[np.intp], npt.NDArray[np.int32]], Float32]:
+        """Rows of one block: stored weights where there are any, else recomputed ones."""
+        n, m = size
+        q0, k0, w0 = before[0] + inside[0], before[1] + inside[1], before[2]
+        if f"{stem}.weights" in shard.names:
+
+            def stored(local: npt.NDArray[np.intp], row: npt.NDArray[np.int32]) -> Float32:
+                flat = [shard.part(f"{stem}.weights", h, w0, w0 + n * m) for h in heads]
+                return np.stack(flat).reshape(len(heads), n, m)[:, local].astype(np.float32)
+
+            return stored
+        self._need(shard, f"{stem}.query", "queries")
+        self._need(shard, f"{stem}.key", "keys")
+        group = layer.heads // layer.groups
+        sink = shard.tensor(f"{stem}.sink")[heads.start : heads.stop] if layer.sink else None
+
+        def recomputed(local: npt.NDArray[np.intp], row: npt.NDArray[np.int32]) -> Float32:
+            query = np.stack([shard.part(f"{stem}.query", h, q0, q0 + n)[local] for h in heads])
+            key = np.stack([shard.part(f"{stem}.key", h // group, k0, k0 + m) for h in heads])
+            form = self._form(shard, row, heads)
+            return softmax.weights(
+                query, key, scale=layer.scale, softcap=layer.softcap, sink=sink, form=form,
+                rows=local, n=n,
+            )  # fmt: skip
+
+        return recomputed
+
+    def _form(self, shard: Shard, row: npt.NDArray[np.int32], heads: range) -> Form:
+        form = unpack_form(row, shard.tensor, shard.names)
+
+        def mine(per_head: Array | None) -> Array | None:
+            if per_head is None or per_head.shape[0] == 1:
+                return per_head
+            return per_head[heads.start : heads.stop]
+
+        return Form(form.low, form.high, mine(form.hidden), form.bias_kind, mine(form.bias))
+
+    def _vectors(
+        self, what: str, tower: Tower, layer: Layer, index: int, input: int | None
+    ) -> Float32:
+        stem = f"{tower.name}.L{layer.layer}"
+        numbers = range(len(self._firsts) - 1) if input is None else [self._shard_number(input)]
+        pieces = []
+        for number in numbers:
+            shard = self._shard(number)
+            self._need(shard, f"{stem}.{what}", {"query": "queries"}.get(what, what + "s"))
+            span: tuple[int, int] | tuple[()] = ()
+            if input is not None:
+                table, before = self._blocks(shard, stem, input)
+                axis = 0 if what == "query" else 1
+                span = (before[axis], before[axis] + int(table[:, axis + 1].sum()))
+            pieces.append(shard.part(f"{stem}.{what}", index, *span).astype(np.float32))
+        return np.concatenate(pieces)
+
+    def _blocks(
+        self, shard: Shard, stem: str, input: int
+    ) -> tuple[npt.NDArray[np.int32], tuple[int, int, int]]:
+        """The block rows of an input, and how many queries, keys and pairs stand before them."""
+        table = shard.tensor(f"{stem}.blocks")
+        mine = table[:, 0] == input
+        earlier = table[table[:, 0] < input].astype(np.int64)
+        pairs = int((earlier[:, 1] * earlier[:, 2]).sum())
+        return table[mine], (int(earlier[:, 1].sum()), int(earlier[:, 2].sum()), pairs)
+
+    def _need(self, shard: Shard, name: str, what: str) -> None:
+        if name not in shard.names:
+            kept = ", ".join(self.manifest.keep) or "none"
+            raise StoreError(
+                f"{self.path.name} was captured without {what} (kept: {kept}); "
+                "capture it again with them"
+            )
+
+    # How things are found ------------------------------------------------------------------------
+
+    def _shard_of(self, input: int) -> Shard:
+        return self._shard(self._shard_number(input))
+
+    def _shard_number(self, input: int) -> int:
+        return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
+
+    def _shard(self, number: int) -> Shard:
+        if number not in self._shards:
+            about = self.manifest.shards[number]
+            self._shards[number] = Shard(self.path / about.file, about.bytes, about.sha256)
+        return self._shards[number]
+
+    def _find(self, name: str | Head) -> tuple[Tower, Layer, int]:
+        head = Head.parse(name)
+        tower = self._tower(head.tower)
+        layer = self._layer(tower, head.layer)
+        if head.head >= layer.heads:
+            raise PickError(
+                f"there is no {head}: layer {head.layer} has heads 0 to {layer.heads - 1}"
+            )
+        return tower, layer, head.head
+
+    def _tower(self, name: str) -> Tower:
+        if not name and len(self.towers) == 1:
+            return self.towers[0]
+        found = next((tower for tower in self.towers if tower.name == name), None)
+        if found is None:
+            names = ", ".join(tower.name for tower in self.towers)
+            asked = f"no tower is named {name!r}" if name else "this model has several towers"
+            raise PickError(f"{asked}; name one of {names}, as in {self.towers[0].name}.L0H0")
+        return found
+
+    def _layer(self, tower: Tower, number: int) -> Layer:
+        layer = tower.find(number)
+        if layer is not None:
+            return layer
+        lost = [
+            one for one in self.receipt.layers if (one.tower, one.layer) == (tower.name, number)
+        ]
+        if lost:
+            raise PickError(f"layer {number} of {tower.name} is not shown: {lost[0].reason}")
+        if number < tower.depth:
+            raise PickError(f"layer {number} of {tower.name} has no attention")
+        raise PickError(f"{tower.name} has layers 0 to {tower.depth - 1}, not {number}")
+
+    def _prefix(self, tower: Tower) -> str:
+        return tower.name if len(self.towers) > 1 else ""
+
+    def _check_input(self, input: int) -> int:
+        if not 0 <= input < len(self):
+            raise PickError(f"there is no input {input}; this atlas has 0 to {len(self) - 1}")
+        return input
+
+    @staticmethod
+    def _check_rows(rows: Sequence[int] | None, n: int) -> npt.NDArray[np.intp]:
+        if rows is None:
+            return np.arange(n)
+        wanted = np.asarray(rows, dtype=np.intp).reshape(-1)
+        if wanted.size and (wanted.min() < -n or wanted.max() >= n):
+            raise PickError(f"rows go from 0 to {n - 1}; asked for {wanted.tolist()}")
+        return wanted % n
+
+    def _say_streams(self) -> str:
+        return ", ".join(self.manifest.streams)

@@ -1,0 +1,130 @@
+"""What does one softmax add to its logits, in the fewest numbers?
+
+Masks and position biases arrive as N×N tensors but are nearly always one of a few shapes: a band
+around the diagonal (causal, sliding window), a bias that depends only on the offset i − j (T5), or
+only on the key (ALiBi). `compress` finds the smallest form that gives back the same numbers, and
+keeps bits or a dense bias only where none does.
+
+Axes: H heads (1 where all heads share), n queries (rows, i), m keys (columns, j).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating]
+Bools = npt.NDArray[np.bool_]
+
+UNBOUNDED = 2**31 - 1
+# A key this far below the best of its row has weight exactly zero in any precision we store.
+# Masks use -1e4, the dtype's minimum or -inf; all of them pass.
+FAR_BELOW = 9_000.0
+
+
+@dataclass(frozen=True)
+class Form:
+    """Seen are the keys with low ≤ i − j ≤ high, less `hidden`; `bias` is added to their logits."""
+
+    low: int = -UNBOUNDED
+    high: int = UNBOUNDED
+    hidden: Bools | None = None  # (H or 1, n, m)
+    bias_kind: str = (
+        ""  # "", "columns" (H, m), "offsets" (H, n+m-1; entry i-j+m-1), "dense" (H, n, m)
+    )
+    bias: Floats | None = None
+
+    def visible(self, n: int, m: int, rows: npt.NDArray[np.intp] | None = None) -> Bools:
+        """(H or 1, rows, m): which keys each row may look at."""
+        index = np.arange(n) if rows is None else rows
+        offset = index[:, None] - np.arange(m)[None, :]
+        seen = (offset >= self.low) & (offset <= self.high)
+        if self.hidden is None:
+            return seen[None]
+        return np.asarray(seen[None] & ~self.hidden[:, index])
+
+    def added(self, n: int, m: int, rows: npt.NDArray[np.intp] | None = None) -> Floats | None:
+        """(H or 1, rows, m): the bias, or None where there is none."""
+        if self.bias is None:
+            return None
+        index = np.arange(n) if rows is None else rows
+        if self.bias_kind == "columns":
+            return self.bias[:, None, :]
+        if self.bias_kind == "offsets":
+            return self.bias[:, index[:, None] - np.arange(m)[None, :] + m - 1]
+        return self.bias[:, index]
+
+
+FULL = Form()
+CAUSAL = Form(low=0)
+
+
+def compress(term: Floats | Bools, atol: float = 0.0) -> Form:
+    """The smallest form of an additive term (H or 1, n, m), or of a boolean mask (True: seen).
+
+    Biases within `atol` of a simpler form take that form; 0 asks for equality.
+    """
+    seen: Bools
+    if term.dtype == np.bool_:
+        seen, bias = term.astype(np.bool_), np.zeros(term.shape, np.float32)
+    else:
+        best = term.max(axis=-1, keepdims=True)
+        # A row that is hidden altogether (its best is far below zero) hides nothing by comparison.
+        seen = np.asarray((term > best - FAR_BELOW) & (best > -FAR_BELOW))
+        bias = np.where(seen, term, 0).astype(np.float32)
+    seen = _shared(seen)
+    low, high, hidden = _band(seen)
+    kind, values = _bias(_shared(bias), seen, atol)
+    return Form(low, high, hidden, kind, values)
+
+
+def _shared(per_head: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One head stands for all when all are equal."""
+    if per_head.shape[0] > 1 and (per_head == per_head[:1]).all():
+        return per_head[:1]
+    return per_head
+
+
+def _band(seen: Bools) -> tuple[int, int, Bools | None]:
+    """Bounds on i − j, and what they leave to hide."""
+    _, n, m = seen.shape
+    offset = np.arange(n)[:, None] - np.arange(m)[None, :]
+    anywhere = seen.any(axis=0)
+    if not anywhere.any():
+        return -UNBOUNDED, UNBOUNDED, ~seen
+    low, high = int(offset[anywhere].min()), int(offset[anywhere].max())
+    inside = (offset >= low) & (offset <= high)
+    hidden = inside[None] & ~seen
+    low = -UNBOUNDED if low <= -(m - 1) else low
+    high = UNBOUNDED if high >= n - 1 else high
+    return low, high, hidden if hidden.any() else None
+
+
+def _bias(bias: Floats, seen: Bools, atol: float) -> tuple[str, Floats | None]:
+    heads, n, m = bias.shape
+    if (np.abs(bias) <= atol).all():
+        return "", None
+    seen = np.broadcast_to(seen, bias.shape)
+
+    columns = _first_seen(bias, seen, axis=1)
+    if _close(bias, columns[:, None, :], seen, atol):
+        return "columns", columns
+
+    slot = np.arange(n)[:, None] - np.arange(m)[None, :] + m - 1  # (n, m), 0 … n+m-2
+    offsets = np.zeros((heads, n + m - 1), np.float32)
+    for head in range(heads):
+        mine = seen[head]
+        offsets[head, slot[mine]] = bias[head][mine]
+    if _close(bias, offsets[:, slot], seen, atol):
+        return "offsets", offsets
+    return "dense", bias
+
+
+def _first_seen(bias: Floats, seen: Bools, axis: int) -> Floats:
+    first = np.expand_dims(seen.argmax(axis=axis), axis)
+    return np.take_along_axis(bias, first, axis=axis).squeeze(axis)
+
+
+def _close(bias: Floats, simple: Floats, seen: Bools, atol: float) -> bool:
+    return bool((np.abs(bias - simple) <= atol)[seen].all())

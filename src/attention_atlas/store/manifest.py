@@ -1,0 +1,171 @@
+"""What does an atlas say of itself?
+
+`atlas.json`, as frozen dataclasses: the model, its towers and layers, the receipt, the shards with
+their checksums. It is written last, so a folder that has one is whole.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import StoreError
+from attention_atlas.store import files
+
+FORMAT = 1
+NAME = "atlas.json"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One attention layer of a tower; `layer` is its number in the model, not in a list."""
+
+    layer: int
+    heads: int
+    groups: int
+    width: int
+    value_width: int
+    scale: float
+    softcap: float | None
+    sink: bool
+    queries: str  # the stream of tokens that look
+    keys: str  # the stream of tokens that are looked at
+    module: str  # where it sits in the model
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A run of attention layers. `depth` counts all layers, those without attention too."""
+
+    name: str
+    role: str  # "self", "causal" or "cross"
+    depth: int
+    layers: tuple[Layer, ...]
+
+    def find(self, number: int) -> Layer | None:
+        return next((layer for layer in self.layers if layer.layer == number), None)
+
+
+@dataclass(frozen=True)
+class LayerReceipt:
+    """How far what we recompute is from what the model computed, in one layer."""
+
+    tower: str
+    layer: int
+    weights_error: float  # recomputed weights against the model's own
+    output_error: float  # the layer's output against a plain run, relative to its size
+    stored_error: float | None  # weights recomputed from the stored numbers; None before storing
+    exact: bool
+    reason: str = ""  # why not, where it is not
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The proof that what was captured is what the model computed."""
+
+    how: str  # "named", "eager", "trace" or "outputs"
+    dtype: str
+    bound: float
+    layers: tuple[LayerReceipt, ...]
+    missing: tuple[str, ...] = ()  # attention that the model has and nothing recorded
+    run_error: float | None = None  # worst output error over sampled rows of the whole run
+
+    @property
+    def exact(self) -> bool:
+        return bool(self.layers) and not self.missing and all(one.exact for one in self.layers)
+
+    @property
+    def worst_error(self) -> float:
+        return max((one.weights_error for one in self.layers), default=math.nan)
+
+
+@dataclass(frozen=True)
+class Shard:
+    file: str
+    inputs: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    model: str
+    revision: str | None
+    model_class: str
+    towers: tuple[Tower, ...]
+    streams: tuple[str, ...]
+    inputs: int
+    tokens: int
+    keep: tuple[str, ...]
+    receipt: Receipt
+    shards: tuple[Shard, ...]
+    tables: dict[str, str]  # file → sha256
+    options: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    format: int = FORMAT
+
+    def write(self, folder: Path) -> None:
+        files.write_json(folder / NAME, plain(asdict(self)))
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest":
+        path = folder / NAME
+        raw = files.read_json(path)
+        version = raw.get("format")
+        if not isinstance(version, int):
+            raise StoreError(f"{path} is damaged: it names no format version")
+        if version > FORMAT:
+            raise StoreError(
+                f"{folder.name} has format {version} and this version reads up to {FORMAT}; "
+                "upgrade with: pip install -U attention-atlas"
+            )
+        try:
+            return _manifest(raw)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise StoreError(f"{path} is damaged: {problem!r}") from problem
+
+
+def _manifest(raw: dict[str, Any]) -> Manifest:
+    receipt = raw["receipt"]
+    return Manifest(
+        **{
+            **raw,
+            "towers": tuple(
+                Tower(**{**tower, "layers": tuple(Layer(**layer) for layer in tower["layers"])})
+                for tower in raw["towers"]
+            ),
+            "streams": tuple(raw["streams"]),
+            "keep": tuple(raw["keep"]),
+            "shards": tuple(Shard(**shard) for shard in raw["shards"]),
+            "receipt": receipt_from(receipt),
+        }
+    )
+
+
+def receipt_from(raw: dict[str, Any]) -> Receipt:
+    return Receipt(
+        **{
+            **raw,
+            "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
+            "missing": tuple(raw["missing"]),
+        }
+    )
+
+
+def plain(value: Any) -> Any:
+    """JSON knows no NaN or infinity; they travel as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def _numbers(raw: dict[str, Any]) -> dict[str, Any]:
+    errors = ("weights_error", "output_error", "stored_error")
+    return {
+        key: float(value) if key in errors and isinstance(value, str) else value
+        for key, value in raw.items()
+    }

@@ -1,0 +1,1 @@
+"""How the three built-in models were made; README.md here says how to make them again."""

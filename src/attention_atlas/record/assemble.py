@@ -1,7 +1,7 @@
 """How do the pieces of many batches become the tensors of one shard?"""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_atlas.record.call import Call
+from attention_atlas.record.layers import LayerCalls
 from attention_atlas.record.pieces import Piece
 from attention_atlas.store import softmax
 from attention_atlas.store.files import Array
@@ -31,6 +32,13 @@ class Shard:
     rounding: dict[LayerName, float] = field(default_factory=lambda: defaultdict(float))
     run_error: float = 0.0
 
+    def rounded(self, layer: LayerCalls, name: LayerName) -> LayerCalls:
+        """The layer in fp16 where that is fine, at once, so that its memory is free again."""
+        if self.rounding[name] > ROUNDING_LIMIT:
+            return layer
+        steps = tuple(tuple(_in_half(call) for call in calls) for calls in layer.steps)
+        return replace(layer, steps=steps)
+
     def tensors(self) -> dict[str, Array]:
         packer = Packer()
         out: dict[str, Array] = {}
@@ -38,11 +46,10 @@ class Shard:
             stem, call = f"{tower}.L{number}", self.calls[tower, number]
             ordered = [(index, piece) for index in sorted(by_input) for piece in by_input[index]]
             parts = [piece for _, piece in ordered]
-            fine = self.rounding[tower, number] > ROUNDING_LIMIT
             if parts[0].query.shape[-1]:
                 for what in ("query", "key", "value"):
                     if what in self.keep:
-                        out[f"{stem}.{what}"] = _joined([getattr(p, what) for p in parts], fine)
+                        out[f"{stem}.{what}"] = _joined([getattr(p, what) for p in parts])
             if "weights" in self.keep or not parts[0].query.shape[-1]:
                 out[f"{stem}.weights"] = np.concatenate(
                     [_flat_weights(piece, call) for piece in parts], axis=1
@@ -55,14 +62,23 @@ class Shard:
         return out | packer.tensors
 
 
-def _joined(vectors: list[Tensor], fine: bool) -> Array:
-    """(H, Σ n, D), in fp16 unless that is too coarse or too small a range."""
-    whole = torch.cat([v.to(vectors[0].device) for v in vectors], dim=1)
-    if not fine:
-        half = whole.half()
-        if bool(torch.isfinite(half).all()):
-            return np.asarray(half.cpu().numpy())
-    return np.asarray(whole.float().cpu().numpy())
+def _in_half(call: Call) -> Call:
+    """Vectors in fp16; values stay as they are where one of them is beyond its range."""
+    low, high = torch.aminmax(call.value) if call.value.numel() else (0.0, 0.0)
+    fits = max(-float(low), float(high)) < torch.finfo(torch.float16).max
+    return replace(
+        call,
+        query=call.query.half(),
+        key=call.key.half(),
+        value=call.value.half() if fits else call.value.float(),
+    )
+
+
+def _joined(vectors: list[Tensor]) -> Array:
+    """(H, Σ n, D), in float32 as soon as one piece needs it."""
+    fine = any(v.dtype != torch.float16 for v in vectors)
+    kind = torch.float32 if fine else torch.float16
+    return np.asarray(torch.cat([v.to(kind) for v in vectors], dim=1).cpu().numpy())
 
 
 def _flat_weights(piece: Piece, call: Call) -> Array:

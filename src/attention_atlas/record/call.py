@@ -3,7 +3,7 @@
 Axes: B batch, H heads, G key/value groups, N queries, M keys, D width.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -38,6 +38,23 @@ class Call:
     def layer_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
 
+    def only(self, inputs: Tensor) -> "Call":
+        """The same call for some of its batch."""
+
+        def some(x: Any) -> Any:  # a tensor or None; one that all inputs share stays whole
+            return x if x is None or len(x) == 1 else x[inputs]
+
+        return replace(
+            self,
+            query=self.query[inputs],
+            key=some(self.key),
+            value=some(self.value),
+            mask=some(self.mask),
+            bias=some(self.bias),
+            weights=some(self.weights),
+            output=some(self.output),
+        )
+
     def logits(self, rows: Tensor, half: bool = False) -> Tensor:
         """(B, H, rows, M) in float32; `half` rounds the vectors as an fp16 store would."""
         query, key = self.query[:, :, rows], self.key
@@ -68,7 +85,8 @@ class Call:
 
 def spread(grouped: Tensor, heads: int) -> Tensor:
     """(B, G, M, D) → (B, H, M, D): each head beside the group it reads."""
-    return grouped.repeat_interleave(heads // grouped.shape[1], dim=1)
+    times = heads // grouped.shape[1]
+    return grouped if times == 1 else grouped.repeat_interleave(times, dim=1)
 
 
 def rows_of(term: Tensor, rows: Tensor, keys: int) -> Tensor:

@@ -50,6 +50,25 @@ def observe(
         return watcher.take()
 
 
+def witnesses(
+    model: PreTrainedModel, tensors: dict[str, Tensor], seed: int = 0
+) -> tuple[list[Call], list[Call]]:
+    """What the tracer and `output_attentions` see of one plain run; nothing where one cannot.
+
+    They are witnesses only, so whatever way a model has of defeating them is no error.
+    """
+    tracer = Tracer(model, batch=len(next(iter(tensors.values()))))
+    try:
+        with quiet_eval(model, seed), tracer:
+            returned = output_calls(model(**tensors, output_attentions=True))
+        return tracer.take(), returned
+    except Exception:
+        try:
+            return observe(model, tensors, "trace", seed=seed), []
+        except Exception:
+            return [], []
+
+
 def plain_outputs(
     model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int = 0
 ) -> dict[str, list[Tensor]]:

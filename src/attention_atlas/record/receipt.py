@@ -25,15 +25,15 @@ from attention_atlas.record.observe import (
     module_outputs,
     observe,
     plain_outputs,
+    witnesses,
 )
 from attention_atlas.record.pieces import CannotSplit, Forms, Piece, Places, pieces, places
 from attention_atlas.record.streams import Ends, ends_of
 from attention_atlas.store import softmax
 from attention_atlas.store.manifest import LayerReceipt, Receipt
 
-# Weights are at most 1. In half precision the model's own logits are rounded before its softmax,
-# so it is the model that is coarse here, by about the size of a logit times the dtype's step.
-BOUNDS = {torch.float64: 1e-5, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+BOUND = 1e-5
+HALVES = (torch.float16, torch.bfloat16)
 STORED_BOUND = 1e-3
 Weights = npt.NDArray[np.float32]
 
@@ -151,13 +151,12 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
         if all(f.causal for (g, _), f in findings.items() if g == group) and not group[1]
     }
     names = _renamed(model, found, causal, names, own)
-    bound = BOUNDS.get(model.dtype, 1e-5)
     receipt = Receipt(
         how=way,
         dtype=str(model.dtype).removeprefix("torch."),
-        bound=bound,
+        bound=bound_of(model.dtype),
         layers=tuple(
-            finding.receipt(names[group], number, bound)
+            finding.receipt(names[group], number, bound_of(model.dtype))
             for (group, number), finding in findings.items()
         ),
         missing=tuple(sorted(missing)),
@@ -215,12 +214,13 @@ class Finding:
                 self.weights_error = worst(self.weights_error, error)
                 self.stored_error = worst(self.stored_error, _difference(rounded, exact))
             else:
-                self.weights_error = worst(self.weights_error, _difference(exact, own))
+                like = _recomputed_in_half(part, call) if part.query.dtype in HALVES else exact
+                self.weights_error = worst(self.weights_error, _difference(like, own))
                 self.stored_error = worst(self.stored_error, _difference(rounded, own))
 
     def receipt(self, tower: str, number: int, bound: float) -> LayerReceipt:
         stored = self.stored_error
-        if not stored <= STORED_BOUND:  # this layer will be stored in float32
+        if bound == BOUND and not stored <= STORED_BOUND:  # this layer will be stored in float32
             stored = self.weights_error
         reason = self._reason(bound)
         return LayerReceipt(
@@ -238,6 +238,16 @@ class Finding:
         return ""
 
 
+def bound_of(dtype: torch.dtype) -> float:
+    """How far weights may be off and still count as exact: 1e-5, or four steps of half precision.
+
+    In half precision the model rounds its logits before the softmax, so its weights are compared
+    with the same formula in the same precision. How far the float32 weights of the atlas are from
+    the model's is then the model's own rounding, and stands in the receipt as the stored error.
+    """
+    return 4 * float(torch.finfo(dtype).eps) if dtype in HALVES else BOUND
+
+
 def worst(a: float, b: float) -> float:
     """The larger error; NaN is the largest."""
     return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
@@ -249,7 +259,7 @@ def _own(part: Piece) -> Weights:
     return np.where(part.form.visible(part.query.shape[1], part.key.shape[1]), 1, 0).astype("f4")
 
 
-def _recomputed(part: Piece, call: Any, half: bool) -> Weights:
+def _recomputed(part: Piece, call: Call, half: bool) -> Weights:
     def stored(x: Tensor) -> Weights:
         return np.asarray((x.half() if half else x).float().cpu().numpy())
 
@@ -261,6 +271,25 @@ def _recomputed(part: Piece, call: Any, half: bool) -> Weights:
         sink=None if call.sink is None else call.sink.float().cpu().numpy(),
         form=part.form,
     )
+
+
+def _recomputed_in_half(part: Piece, call: Call) -> Weights:
+    """The formula in the model's own precision, step by step as eager attention has it."""
+    heads, n, m = part.query.shape[0], part.query.shape[1], part.key.shape[1]
+    keys = spread(part.key[None], heads)[0]
+    logits = (part.query @ keys.transpose(-1, -2)) * call.scale
+    if call.softcap is not None:
+        logits = torch.tanh(logits / call.softcap) * call.softcap
+    bias = part.form.added(n, m)
+    if bias is not None:
+        logits = (logits.float() + torch.from_numpy(bias).to(logits.device)).to(logits.dtype)
+    hidden = torch.from_numpy(~part.form.visible(n, m)).to(logits.device)
+    logits = logits.masked_fill(hidden, torch.finfo(logits.dtype).min)
+    if call.sink is not None:
+        sink = call.sink.reshape(-1, 1, 1).expand(heads, n, 1).to(logits.dtype)
+        logits = torch.cat([logits, sink], -1)
+    weights = torch.softmax(logits, -1, dtype=torch.float32).to(logits.dtype)[..., :m]
+    return np.asarray(weights.float().cpu().numpy())
 
 
 def _difference(a: Weights, b: Weights) -> float:
@@ -344,18 +373,11 @@ def _unseen(
 ) -> set[str]:
     """Attention that happens without our seeing it, as two other ways of looking tell."""
     seen = {call.module for call in calls}
+    traced, returned = witnesses(model, tensors, seed)
     missing: set[str] = set()
     if way != "trace":
-        try:
-            traced = observe(model, tensors, "trace", seed=seed)
-        except Exception:  # the tracer is only a witness here; a model may defeat it
-            traced = []
         missing |= {call.module for call in traced if call.place and call.module not in seen}
-    try:
-        returned = observe(model, tensors, "outputs", seed=seed)
-    except Exception:  # many models cannot return their attention; then there is nothing to compare
-        returned = []
-    bound = BOUNDS.get(model.dtype, 1e-5)
+    bound = bound_of(model.dtype)
     recorded = [_rows(call.weights) for call in calls if call.weights is not None]
     recorded += [
         _rows(call.weights.mean(1, keepdim=True).expand_as(call.weights))

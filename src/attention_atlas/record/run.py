@@ -9,6 +9,7 @@ capture that was killed and resumed writes the very same bytes.
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -32,7 +33,7 @@ from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import observe
 from attention_atlas.record.pieces import Forms, pieces
-from attention_atlas.record.receipt import BOUNDS, Plan, probe, real_ends, worst
+from attention_atlas.record.receipt import Plan, probe, real_ends, worst
 from attention_atlas.record.spot import spot_check
 from attention_atlas.record.streams import made_tokens, sizes, token_columns
 from attention_atlas.record.tables import input_row, input_table, token_table
@@ -43,6 +44,7 @@ from attention_atlas.store.write import Writer, is_whole
 
 KEEP = ("query", "key", "value", "weights")
 PROBED = 2  # inputs that the receipt is made on
+REMEMBERED = 1_000  # encoded texts held in memory at most
 SHARD_BYTES = 96 * 2**20
 
 
@@ -97,14 +99,13 @@ def capture(
     )  # fmt: skip
     given = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
     options = Options(tuple(keep), batch_size, truncate, generate, limit, seed, shard_bytes)
-    holder = tempfile.TemporaryDirectory(prefix="attention-atlas-") if path is None else None
-    folder = Path(holder.name if holder else path)  # type: ignore[arg-type]
+    folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     run = Run(loaded, given, options, folder)
-    if not overwrite and run.is_done():
-        return open_atlas(folder)
-    run.go(progress, overwrite)
+    if overwrite or not run.is_done():
+        run.go(progress, overwrite)
     atlas = open_atlas(folder)
-    atlas._keep_alive = holder
+    if path is None:
+        weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
     return atlas
 
 
@@ -125,6 +126,8 @@ class Run:
     def __init__(self, loaded: Loaded, given: list[Input], options: Options, folder: Path):
         self.loaded, self.given, self.options, self.folder = loaded, given, options, folder
         self.fingerprint = fingerprint(loaded, given, options.__dict__)
+        self.bound = 0.0
+        self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
         if not is_whole(self.folder):
@@ -135,6 +138,7 @@ class Run:
         self._refuse_bad_inputs()
         plan = probe(self.loaded, self._probed(), self.options.seed)
         _refuse_nothing_exact(plan)
+        self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
         writer = Writer(self.folder, self.fingerprint, about, overwrite)
         with bar("capturing", len(self.given), progress) as draw:
@@ -145,12 +149,19 @@ class Run:
         self._finish(plan, writer)
 
     def _encode(self, number: int) -> Encoded:
+        """One input as tensors; those of a small corpus are kept, since we come by twice."""
+        known = self._encoded.get(number)
+        if known is not None:
+            return known
         try:
-            return encode(self.loaded, self.given[number], truncate=self.options.truncate)
+            item = encode(self.loaded, self.given[number], truncate=self.options.truncate)
         except InputError as problem:
             if len(self.given) == 1:
                 raise
             raise InputError(f"input {number}: {problem}") from problem
+        if self.given[number].kind in ("text", "pair") and len(self._encoded) < REMEMBERED:
+            self._encoded[number] = item
+        return item
 
     def _refuse_bad_inputs(self) -> None:
         """Find an input that is too long before hours of work, where looking is cheap."""
@@ -242,6 +253,7 @@ class Run:
             ends = plan.ends[layer.group, layer.number]
             shard.calls.setdefault(name, _without_tensors(layer.first))
             self._spot(layer.steps, real.get(ends.queries), name, shard)
+            layer = shard.rounded(layer, name)
             if not self.options.generate:
                 n, k = sizes(layer, len(items))
                 made.setdefault(ends.queries, (layer.group[0], n))
@@ -307,8 +319,7 @@ class Run:
                 rounding, error = spot_check(call, real)
                 shard.rounding[name] = max(shard.rounding[name], rounding)
                 shard.run_error = worst(shard.run_error, error)
-                bound = 10 * BOUNDS.get(self.loaded.model.dtype, 1e-5)
-                if not error <= bound:
+                if not error <= max(1e-4, 8 * self.bound):
                     raise ModelError(
                         f"layer {name[1]} of {name[0]} gave an output that its attention "
                         f"does not explain (off by {error:.1e}); the capture was stopped, "

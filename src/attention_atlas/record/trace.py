@@ -9,6 +9,7 @@ logits − scale · q kᵀ is mask and bias together.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -28,6 +29,12 @@ _SHAPES = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten",
     "swapaxes", "swapdims", "__getitem__", "movedim",
 }  # fmt: skip
+# Torch hands its multi-head attention to a mode whole; this copy of it is seen step by step.
+_MULTI_HEAD = FunctionType(
+    F.multi_head_attention_forward.__code__,
+    {**vars(F), "has_torch_function": lambda _tensors: False},
+    argdefs=F.multi_head_attention_forward.__defaults__,
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +85,11 @@ class Tracer(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        if func is F.multi_head_attention_forward and not self._inside:
+        if func is F.multi_head_attention_forward:
             self._inside = True
             try:
                 with self:
-                    return func(*args, **kwargs)
+                    return _MULTI_HEAD(*args, **kwargs)
             finally:
                 self._inside = False
         output = func(*args, **kwargs)

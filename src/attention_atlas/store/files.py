@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors import SafetensorError
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from attention_atlas.errors import StoreError
 
@@ -31,14 +30,13 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(part)
         os.replace(part, path)
-    except (OSError, SafetensorError) as problem:
+    except OSError as problem:
         part.unlink(missing_ok=True)
         raise _explained(path, problem) from problem
 
 
-def _explained(path: Path, problem: Exception) -> StoreError:
-    full = getattr(problem, "errno", None) == errno.ENOSPC or "os error 28" in str(problem)
-    if full:
+def _explained(path: Path, problem: OSError) -> StoreError:
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(
             f"the disk is full: {path.name} could not be written to {path.parent}; "
             "free some space and run the same command again, it goes on where it stopped"
@@ -62,9 +60,15 @@ def write_table(path: Path, table: pa.Table) -> None:
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
 
 
-def write_tensors(path: Path, tensors: dict[str, Array]) -> None:
-    whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    write_whole(path, lambda part: save_file(whole, part))
+def write_tensors(path: Path, tensors: dict[str, Array]) -> str:
+    """Gives the checksum of what was written."""
+    data = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    write_whole(path, lambda part: _write_bytes(part, data))
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
 
 
 def checksum(path: Path) -> str:

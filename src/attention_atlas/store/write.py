@@ -57,14 +57,14 @@ class Writer:
         number = f"{len(self.parts):05d}"
         vectors = self.folder / "vectors" / f"{number}.safetensors"
         parts = self.folder / "parts"
-        files.write_tensors(vectors, tensors)
+        sha256 = files.write_tensors(vectors, tensors)
         files.write_table(parts / f"{number}.inputs.parquet", inputs)
         files.write_table(parts / f"{number}.tokens.parquet", tokens)
         entry = {
             "inputs": inputs.num_rows,
             "tokens": tokens.num_rows,
             "bytes": vectors.stat().st_size,
-            "sha256": files.checksum(vectors),
+            "sha256": sha256,
             "facts": facts,
         }
         files.write_json(parts / f"{number}.json", entry)

@@ -25,7 +25,7 @@ unit: $(VENV)/tested models
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 zoo: $(VENV)/tested
-	$(BIN)/python -m pytest -n 2 tests/record/test_zoo.py --whole-zoo
+	$(BIN)/python -m pytest -n 2 tests/record/test_zoo.py
 
 models: $(MODELS)/smollm2.gguf
 

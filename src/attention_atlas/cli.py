@@ -102,9 +102,11 @@ def capture(
     ] = None,
     seed: int = 0,
     generate: Annotated[int, typer.Option(min=0, help="Tokens to let the model write.")] = 0,
-    truncate: Annotated[bool, typer.Option(help="Cut inputs that are too long.")] = False,
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Cut inputs that are too long.")
+    ] = False,
     overwrite: Annotated[
-        bool, typer.Option(help="Replace an atlas that is already there.")
+        bool, typer.Option("--overwrite", help="Replace an atlas that is there.")
     ] = False,
     device: Device = "auto",
     dtype: Dtype = None,

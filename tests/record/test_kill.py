@@ -105,7 +105,7 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
 
 def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "x.atlas", tmp_path / "corpus.txt"
-    corpus.write_text("\n".join(SENTENCES * 20))
+    corpus.write_text("\n".join(SENTENCES * 4))
     command = [sys.executable, "-m", "attention_atlas", "capture", "builtin:gpt", str(corpus)]
     process = subprocess.Popen([*command, "-o", str(folder)], stderr=subprocess.PIPE, text=True)
     for _ in range(600):

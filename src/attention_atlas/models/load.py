@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrained
 from attention_atlas.errors import ModelError
 from attention_atlas.models.locate import locate, refuse_gguf_without_reader
 from attention_atlas.models.processors import find_processor, part
-from attention_atlas.models.trouble import as_model_error
+from attention_atlas.models.trouble import as_model_error, quiet_without_terminal
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _NUMBERED = re.compile(r"(.+?)\.\d+\.")
@@ -67,7 +67,7 @@ def load(
         where["gguf_file"] = gguf_file
         refuse_gguf_without_reader(name)
     target = _device(device)
-    with as_model_error(name):
+    with as_model_error(name), quiet_without_terminal():
         config = AutoConfig.from_pretrained(place, **where)
         network, info = _class_of(config, gguf_file).from_pretrained(
             place,

@@ -1,9 +1,11 @@
 """What went wrong while a model was fetched or read, in one sentence."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from huggingface_hub import errors as hub
+from transformers.utils import logging
 
 from attention_atlas.errors import ModelError
 
@@ -17,6 +19,19 @@ def as_model_error(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelError(_sentence(name, error)) from error
+
+
+@contextmanager
+def quiet_without_terminal() -> Iterator[None]:
+    """No bars while loading where nobody would see them move."""
+    shown = logging.is_progress_bar_enabled()
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _sentence(name: str, error: BaseException) -> str:

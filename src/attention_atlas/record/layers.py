@@ -6,11 +6,12 @@ attention keep their numbers; where that index does not rise call by call (share
 stages) the calls are counted instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from attention_atlas.record.call import Call
 
@@ -42,7 +43,7 @@ def layers_of(calls: list[Call]) -> list[LayerCalls]:
                 runs = groups.setdefault(call.layer_key, {})
                 runs.setdefault((call.module, call.visit), []).append(call)
         for group, visits in groups.items():
-            parts = list(visits.values())
+            parts = [_merged(part) for part in visits.values()]
             numbers, depth = _numbers([part[0] for part in parts])
             for number, part in zip(numbers, parts, strict=True):
                 found.setdefault((group, number), []).append(tuple(part))
@@ -51,6 +52,26 @@ def layers_of(calls: list[Call]) -> list[LayerCalls]:
         LayerCalls(group, number, depths[group, number], tuple(steps))
         for (group, number), steps in found.items()
     ]
+
+
+def _merged(calls: list[Call]) -> list[Call]:
+    """Calls with the very same queries and keys are one attention that moves two sets of values."""
+    merged = calls[:1]
+    for call in calls[1:]:
+        last = merged[-1]
+        if all(_same_memory(getattr(last, end), getattr(call, end)) for end in ("query", "key")):
+            output = None
+            if last.output is not None and call.output is not None:
+                output = torch.cat([last.output, call.output], -1)
+            value = torch.cat([last.value, call.value], -1)
+            merged[-1] = replace(last, value=value, output=output)
+        else:
+            merged.append(call)
+    return merged
+
+
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.stride() == b.stride() and a.data_ptr() == b.data_ptr()
 
 
 def _numbers(firsts: list[Call]) -> tuple[list[int], int]:

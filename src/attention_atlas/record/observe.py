@@ -6,7 +6,7 @@ trace    the operations themselves, for models that write attention out by hand
 outputs  what `output_attentions` returns: weights only, no vectors
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,7 +38,10 @@ def observe(
     with quiet_eval(model, seed):
         if way == "outputs":
             with implementation(model, "eager"):
-                return output_calls(model(**tensors, output_attentions=True))
+                calls = output_calls(model(**tensors, output_attentions=True))
+            if any(call.weights is not None and call.weights.dim() > 4 for call in calls):
+                raise ValueError("the maps it returns are cut into blocks of its own")
+            return calls
         batch = len(next(iter(tensors.values())))
         watcher: Recorder | Tracer = (
             Tracer(model, batch=batch, detail=detail)
@@ -131,18 +134,18 @@ def output_calls(outputs: Any, prefix: str = "") -> list[Call]:
 
 
 def _maps(nested: Any) -> Iterator[Tensor]:
-    for one in nested:
+    for one in nested.values() if isinstance(nested, Mapping) else nested:
         if isinstance(one, Tensor):
             yield one
-        elif isinstance(one, tuple | list):
+        elif isinstance(one, tuple | list | Mapping):
             yield from _maps(one)
 
 
 def _weights_only(name: str, number: int, total: int, weights: Tensor) -> Call:
     if weights.dim() == 3:
         weights = weights[:, None]
-    nothing = weights.new_zeros(weights.shape[0], weights.shape[1], weights.shape[2], 0)
-    keys = weights.new_zeros(weights.shape[0], weights.shape[1], weights.shape[3], 0)
+    nothing = weights.new_zeros(*weights.shape[:-1], 0)
+    keys = weights.new_zeros(*weights.shape[:-2], weights.shape[-1], 0)
     return Call(
         module=f"{name}.{number}",
         tower=name.replace("attentions", "").strip("_."),

@@ -19,7 +19,13 @@ from attention_atlas.models.encode import Encoded, collate
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.call import Call, spread
 from attention_atlas.record.interface import implementation, runs_fused
-from attention_atlas.record.layers import Group, LayerCalls, layers_of, name_towers
+from attention_atlas.record.layers import (
+    Group,
+    LayerCalls,
+    layers_of,
+    modality,
+    name_towers,
+)
 from attention_atlas.record.observe import (
     WAYS,
     module_outputs,
@@ -88,10 +94,13 @@ def probe(loaded: Loaded, items: list[Encoded], seed: int = 0) -> Plan:
 
 
 def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Plan | None:
+    """As a batch if that is exact; else one by one, for some models do look at padding."""
     together = _together(loaded, items)
     if together is not None:
         try:
-            return _compare(loaded, together, way, seed)
+            plan = _compare(loaded, together, way, seed)
+            if plan is None or plan.receipt.exact:
+                return plan
         except CannotSplit:
             pass
     return _compare(loaded, _one_by_one(loaded, items), way, seed)
@@ -131,18 +140,21 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
             found = layers
             names = name_towers(model, layers, set())
             ends = ends_of(model, layers, names, real, batch)
+        refuse_hidden_pads(model, layers, ends, real)
         own += [{} for _ in range(batch)]
         outputs = _output_errors(model, tensors, layers, way, fast, seed)
         for layer in layers:
             mine = findings.setdefault((layer.group, layer.number), Finding())
             mine.output_error = max(mine.output_error, outputs.get(layer.first.module, 0.0))
+            mine.in_odd_parts |= in_odd_parts(model, layer, ends[layer.group, layer.number], real)
             mine.unknown |= {name for calls in layer.steps for c in calls for name in c.unknown}
             for row in range(batch):
                 q, k = real_ends(ends[layer.group, layer.number], real, row)
                 parts = pieces(layer, row, batch, q, k, forms)
                 mine.add(parts, layer)
-                key = (names[layer.group], layer.number)
-                own[row - batch][key] = _block_diagonal([_own(part) for part in parts])
+                if all(part.weights is not None for part in parts):
+                    key = (names[layer.group], layer.number)
+                    own[row - batch][key] = _block_diagonal([_own(part) for part in parts])
         if way != "outputs":
             missing |= _unseen(model, tensors, calls, way, seed)
     causal = {
@@ -190,6 +202,35 @@ def real_ends(ends: Ends, real: dict[str, Tensor], row: int) -> tuple[Places, Pl
     return side(ends.queries), side(ends.keys)
 
 
+def refuse_hidden_pads(
+    model: Any,
+    layers: list[LayerCalls],
+    ends: dict[tuple[Group, int], Ends],
+    real: dict[str, Tensor],
+) -> None:
+    """Text that a model pools or joins with pictures has places we cannot tell from padding.
+
+    Without padding there is no question, so such inputs run one at a time.
+    """
+    if all(bool(mask.all()) for mask in real.values()):
+        return
+    for layer in layers:
+        mine = ends[layer.group, layer.number]
+        known = mine.queries in real and mine.keys in real
+        if not known and modality(model, layer.group[0]) == "text":
+            raise CannotSplit
+
+
+def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tensor]) -> bool:
+    """Whether a text runs in several softmaxes that are not runs of its tokens.
+
+    Windows of a picture are parts that add up; landmarks, hashes and gathered blocks are not.
+    """
+    calls = layer.steps[0]
+    several = len(calls) > 1 or len(calls[0].query) > len(next(iter(real.values()), calls[0].query))
+    return several and ends.queries not in real and modality(model, layer.group[0]) == "text"
+
+
 @dataclass
 class Finding:
     """What the probe learned of one layer."""
@@ -199,6 +240,7 @@ class Finding:
     stored_error: float = 0.0
     causal: bool = True
     unknown: set[str] = field(default_factory=set)
+    in_odd_parts: bool = False
 
     def add(self, parts: list[Piece], layer: LayerCalls) -> None:
         call = layer.first
@@ -231,6 +273,8 @@ class Finding:
         if self.unknown:
             names = ", ".join(sorted(self.unknown))
             return f"the model passes unknown arguments to attention: {names}"
+        if self.in_odd_parts:
+            return "it runs in parts that do not add up to the text"
         if not self.weights_error <= bound:
             return f"recomputed weights are off by {self.weights_error:.1e}"
         if not self.output_error <= bound:

@@ -502,8 +502,10 @@ def _with_stored_errors(
     layers = []
     for one in receipt.layers:
         if one.exact:
-            error = 0.0
+            error = 0.0 if plan.own and (one.tower, one.layer) in plan.own[0] else one.stored_error
             for number, own in enumerate(plan.own):
+                if (one.tower, one.layer) not in own or error is None:
+                    continue
                 stored = atlas.layer_weights(number, one.layer, one.tower)
                 difference = np.abs(stored.astype(np.float64) - own[one.tower, one.layer])
                 error = worst(error, float(difference.max()) if difference.size else 0.0)

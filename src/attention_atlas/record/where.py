@@ -27,6 +27,13 @@ class Where:
         self._stack: list[nn.Module] = []
         self._hooks: list[Any] = []
         self._places: dict[nn.Module, tuple[str, int, int]] = {}
+        both_sides = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+        sides = ("encoder", "decoder") if both_sides else ()
+        self._towers = {
+            module
+            for module, name in self.names.items()
+            if isinstance(module, PreTrainedModel) or name.rpartition(".")[2] in sides
+        }
         for name, module in model.named_modules():
             if isinstance(module, nn.ModuleList):
                 for index, child in enumerate(module):
@@ -66,14 +73,8 @@ class Where:
 
     def describe(self, module: nn.Module) -> dict[str, Any]:
         """What a Call says of its module."""
-        tower = next(
-            (
-                m
-                for m in reversed(self._stack)
-                if isinstance(m, PreTrainedModel) and m is not module
-            ),
-            self.model,
-        )
+        inner = (m for m in reversed(self._stack) if m in self._towers and m is not module)
+        tower = next(inner, self.model)
         path = self.names.get(tower, "")
         name = self.names.get(module, "")
         leaf = name.removeprefix(path).lstrip(".")

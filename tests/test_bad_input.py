@@ -11,7 +11,7 @@ from transformers import BertConfig
 
 import attention_atlas as aa
 from attention_atlas import cli
-from attention_atlas.record import receipt
+from attention_atlas.record import finding
 from attention_atlas.store.write import Writer
 
 Captured = pytest.CaptureFixture[str]
@@ -201,7 +201,7 @@ def test_check_exits_0_only_when_exact(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert run("check", "builtin:bert") == 0
     out, _ = capsys.readouterr()
     assert "encoder 5" in out and "exact, by way of named" in out
-    monkeypatch.setattr(receipt, "BOUND", -1.0)  # which nothing can meet
+    monkeypatch.setattr(finding, "BOUND", -1.0)  # which nothing can meet
     assert run("check", "builtin:bert") == 1
     out, _ = capsys.readouterr()
     assert "NOT EXACT: recomputed weights are off by" in out

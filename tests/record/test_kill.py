@@ -118,4 +118,4 @@ def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     assert "run the same command again" in talk and "Traceback" not in talk
     done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
-    assert len(aa.open(folder)) == len(SENTENCES) * 20
+    assert len(aa.open(folder)) == len(SENTENCES) * 4

@@ -17,10 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
-from attention_atlas.errors import AtlasError, InputError, ModelError
+from attention_atlas.errors import InputError, ModelError
 from attention_atlas.models.encode import Encoded, Tokens, collate, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
@@ -28,14 +27,17 @@ from attention_atlas.models.media import open_image
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.progress import bar
 from attention_atlas.record.assemble import ROUNDING_LIMIT, Shard
+from attention_atlas.record.batches import Numbered, batches, bytes_of, refuse_lost_tokens
 from attention_atlas.record.call import Call
+from attention_atlas.record.finding import worst
 from attention_atlas.record.fingerprint import fingerprint
+from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import observe
 from attention_atlas.record.pieces import Forms, pieces
-from attention_atlas.record.receipt import Plan, probe, real_ends, worst
+from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
-from attention_atlas.record.streams import made_tokens, sizes, token_columns
+from attention_atlas.record.streams import made_tokens, real_ends, sizes, token_columns
 from attention_atlas.record.tables import input_row, input_table, token_table
 from attention_atlas.store import manifest as m
 from attention_atlas.store.atlas import Atlas, open_atlas
@@ -43,7 +45,7 @@ from attention_atlas.store.files import write_whole
 from attention_atlas.store.write import Writer, is_whole
 
 KEEP = ("query", "key", "value", "weights")
-PROBED = 2  # inputs that the receipt is made on
+NEAR = 8  # how far to look for a second input of another length to make the receipt on
 REMEMBERED = 1_000  # encoded texts held in memory at most
 SHARD_BYTES = 96 * 2**20
 
@@ -127,6 +129,7 @@ class Run:
         self.loaded, self.given, self.options, self.folder = loaded, given, options, folder
         self.fingerprint = fingerprint(loaded, given, options.__dict__)
         self.bound = 0.0
+        self.probed: list[int] = []
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -136,7 +139,9 @@ class Run:
 
     def go(self, progress: bool, overwrite: bool) -> None:
         self._refuse_bad_inputs()
-        plan = probe(self.loaded, self._probed(), self.options.seed)
+        self.probed = self._to_probe()
+        items = [self._encode(number) for number in self.probed]
+        plan = probe(self.loaded, items, self.options.seed)
         _refuse_nothing_exact(plan)
         self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
@@ -171,30 +176,34 @@ class Run:
             if given.kind in ("text", "pair"):
                 self._encode(number)
 
-    def _probed(self) -> list[Encoded]:
-        return [self._encode(number) for number in range(min(PROBED, len(self.given)))]
+    def _to_probe(self) -> list[int]:
+        """The first input, and one of another length if there is one near, to try padding."""
+        first = self._encode(0)
+        near = range(1, min(NEAR, len(self.given)))
+        other = next((n for n in near if _length(self._encode(n)) != _length(first)), None)
+        return [0, *([other] if other is not None else near[:1])]
 
     # One shard -----------------------------------------------------------------------------------
 
-    def _shards(self, start: int, plan: Plan) -> Iterator[list[tuple[int, Encoded]]]:
+    def _shards(self, start: int, plan: Plan) -> Iterator[list[Numbered]]:
         """Consecutive inputs whose vectors come to about SHARD_BYTES."""
-        shard: list[tuple[int, Encoded]] = []
+        shard: list[Numbered] = []
         size = 0
         for number in range(start, len(self.given)):
             item = self._encode(number)
             shard.append((number, item))
-            size += _bytes(item, plan) + 4 * self.options.generate
+            size += bytes_of(item, plan) + 4 * self.options.generate
             if size >= self.options.shard_bytes:
                 yield shard
                 shard, size = [], 0
         if shard:
             yield shard
 
-    def _write_shard(self, items: list[tuple[int, Encoded]], plan: Plan, writer: Writer) -> None:
+    def _write_shard(self, items: list[Numbered], plan: Plan, writer: Writer) -> None:
         shard = Shard(self.options.keep)
         tokens: dict[int, dict[str, dict[str, Any]]] = {}
         prompts: dict[int, int] = {}
-        for batch in _batches(items, 1 if plan.alone else self.options.batch_size):
+        for batch in batches(items, 1 if plan.alone else self.options.batch_size):
             for part in self._runnable(batch):
                 self._add(part, plan, shard, tokens, prompts)
         rows = []
@@ -218,7 +227,7 @@ class Run:
             {"run_error": shard.run_error, "fine": _fine(shard)},
         )
 
-    def _runnable(self, batch: list[tuple[int, Encoded]]) -> Iterator[list[tuple[int, Encoded]]]:
+    def _runnable(self, batch: list[Numbered]) -> Iterator[list[Numbered]]:
         """The batch, or its inputs one by one where they cannot be padded together."""
         if len(batch) > 1 and not self.options.generate:
             try:
@@ -231,7 +240,7 @@ class Run:
 
     def _add(
         self,
-        batch: list[tuple[int, Encoded]],
+        batch: list[Numbered],
         plan: Plan,
         shard: Shard,
         tokens: dict[int, dict[str, dict[str, Any]]],
@@ -252,7 +261,7 @@ class Run:
                 continue
             ends = plan.ends[layer.group, layer.number]
             shard.calls.setdefault(name, _without_tensors(layer.first))
-            self._spot(layer.steps, real.get(ends.queries), name, shard)
+            self._spot(layer.steps, real.get(ends.queries), real.get(ends.keys), name, shard)
             layer = shard.rounded(layer, name)
             if not self.options.generate:
                 n, k = sizes(layer, len(items))
@@ -271,7 +280,7 @@ class Run:
             if self.options.generate:
                 side = "decoder" if "decoder" in mine else "text"
                 prompts[number] = len(items[row].streams[side])
-            _refuse_lost_tokens(number, mine, shard, plan)
+            refuse_lost_tokens(number, mine, shard, plan)
 
     def _observe(
         self, tensors: dict[str, Tensor], items: list[Encoded], plan: Plan
@@ -308,7 +317,8 @@ class Run:
     def _spot(
         self,
         steps: tuple[tuple[Call, ...], ...],
-        real: Tensor | None,
+        queries: Tensor | None,
+        keys: Tensor | None,
         name: tuple[str, int],
         shard: Shard,
     ) -> None:
@@ -316,7 +326,7 @@ class Run:
             for call in calls:
                 if not call.query.shape[-1]:
                     continue
-                rounding, error = spot_check(call, real)
+                rounding, error = spot_check(call, queries, keys)
                 shard.rounding[name] = max(shard.rounding[name], rounding)
                 shard.run_error = worst(shard.run_error, error)
                 if not error <= max(1e-4, 8 * self.bound):
@@ -353,7 +363,7 @@ class Run:
             "model": self.loaded.name,
             "revision": self.loaded.revision,
             "model_class": type(model).__name__,
-            "towers": _towers(plan, exact),
+            "towers": towers(plan, exact),
             "streams": tuple(streams),
             "keep": self.options.keep if plan.way != "outputs" else ("weights",),
             "options": {**self.options.__dict__, "fingerprint": self.fingerprint},
@@ -368,35 +378,18 @@ class Run:
             receipt=receipt, shards=shards, tables={}, inputs=writer.inputs_done,
             tokens=writer.tokens_done, **about,
         )  # fmt: skip
-        receipt = _with_stored_errors(receipt, Atlas(self.folder, draft), plan, self.options)
+        can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
+        if can_read and not self.options.generate:
+            receipt = with_stored_errors(receipt, Atlas(self.folder, draft), plan, self.probed)
         writer.finish(receipt=receipt, **about)
 
 
-def _batches(items: list[tuple[int, Encoded]], size: int) -> Iterator[list[tuple[int, Encoded]]]:
-    """Inputs of like length together, so that little is spent on padding."""
-
-    def length(one: tuple[int, Encoded]) -> int:
-        return sum(len(tokens) for tokens in one[1].streams.values())
-
-    ordered = sorted(items, key=length)
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
-
-
-def _bytes(item: Encoded, plan: Plan) -> int:
-    """About how much one input will take in a shard."""
-    total = 0
-    for layer in plan.layers:
-        call, ends = layer.first, plan.ends[layer.group, layer.number]
-        n, k = sizes(layer, len(call.query) if not plan.alone else 1)
-        n = len(item.streams[ends.queries]) if ends.queries in item.streams else n
-        k = len(item.streams[ends.keys]) if ends.keys in item.streams else k
-        _, heads, _, width = call.query.shape
-        groups, value_width = call.key.shape[1], call.value.shape[-1]
-        total += 2 * (n * heads * width + k * groups * (width + value_width))
-        if not width:
-            total += 4 * heads * n * k
-    return total
+def _refuse_nothing_exact(plan: Plan) -> None:
+    if not any(one.exact for one in plan.receipt.layers):
+        raise ModelError(
+            f"no layer of this model could be captured exactly; the first one: "
+            f"{plan.receipt.layers[0].reason}"
+        )
 
 
 def _fine(shard: Shard) -> list[str]:
@@ -428,87 +421,5 @@ def _save_image(image: Any, target: Path) -> None:
         open_image(image).save(target, "PNG")
 
 
-def _refuse_nothing_exact(plan: Plan) -> None:
-    if not any(one.exact for one in plan.receipt.layers):
-        raise ModelError(
-            f"no layer of this model could be captured exactly; the first one: "
-            f"{plan.receipt.layers[0].reason}"
-        )
-
-
-def _refuse_lost_tokens(
-    number: int, mine: dict[str, dict[str, Any]], shard: Shard, plan: Plan
-) -> None:
-    """Every query and key must be a token of the atlas, or something was lost on the way."""
-    by_name = {(plan.names[g], n): ends for (g, n), ends in plan.ends.items()}
-    for name, by_input in shard.pieces.items():
-        if number not in by_input:
-            continue
-        ends = by_name[name]
-        for stream, count in (
-            (ends.queries, sum(p.query.shape[1] for p in by_input[number])),
-            (ends.keys, sum(p.key.shape[1] for p in by_input[number])),
-        ):
-            if len(mine[stream]["text"]) != count:
-                raise AtlasError(
-                    f"layer {name[1]} of {name[0]} has {count} places for the "
-                    f"{len(mine[stream]['text'])} tokens of {stream} in input {number}; "
-                    "this model pads or pools in a way that cannot be shown yet"
-                )
-
-
-def _towers(plan: Plan, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
-    towers: dict[str, list[m.Layer]] = {}
-    depths: dict[str, int] = {}
-    for layer in plan.layers:
-        name = plan.names[layer.group]
-        towers.setdefault(name, [])
-        depths[name] = max(depths.get(name, 0), layer.depth)
-        if (name, layer.number) not in exact:
-            continue
-        call, ends = layer.first, plan.ends[layer.group, layer.number]
-        towers[name].append(
-            m.Layer(
-                layer=layer.number,
-                heads=call.query.shape[1],
-                groups=call.key.shape[1],
-                width=call.query.shape[3],
-                value_width=call.value.shape[3],
-                scale=call.scale,
-                softcap=call.softcap,
-                sink=call.sink is not None,
-                queries=ends.queries,
-                keys=ends.keys,
-                module=call.module,
-            )
-        )
-    roles = {
-        plan.names[group]: "cross" if group[1] else "causal" if group in plan.causal else "self"
-        for group in plan.names
-    }
-    return tuple(
-        m.Tower(name, roles[name], depths[name], tuple(sorted(layers, key=lambda x: x.layer)))
-        for name, layers in towers.items()
-        if layers
-    )
-
-
-def _with_stored_errors(
-    receipt: m.Receipt, atlas: Atlas, plan: Plan, options: Options
-) -> m.Receipt:
-    """The receipt once more, from the folder as it lies on disk."""
-    if options.generate or not ({"query", "key"} <= set(options.keep) or "weights" in options.keep):
-        return receipt
-    layers = []
-    for one in receipt.layers:
-        if one.exact:
-            error = 0.0 if plan.own and (one.tower, one.layer) in plan.own[0] else one.stored_error
-            for number, own in enumerate(plan.own):
-                if (one.tower, one.layer) not in own or error is None:
-                    continue
-                stored = atlas.layer_weights(number, one.layer, one.tower)
-                difference = np.abs(stored.astype(np.float64) - own[one.tower, one.layer])
-                error = worst(error, float(difference.max()) if difference.size else 0.0)
-            one = replace(one, stored_error=error)
-        layers.append(one)
-    return replace(receipt, layers=tuple(layers))
+def _length(item: Encoded) -> list[int]:
+    return [len(tokens) for tokens in item.streams.values()]

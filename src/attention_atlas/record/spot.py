@@ -14,33 +14,41 @@ from attention_atlas.record.call import Call, spread
 ROWS = 8
 
 
-def spot_check(call: Call, real: Tensor | None) -> tuple[float, float]:
+def spot_check(call: Call, queries: Tensor | None, keys: Tensor | None) -> tuple[float, float]:
     """Largest error of sampled rows: of weights by fp16 rounding, and of the output (relative).
 
-    real  (B, N) bool, which rows are not padding; None: all.
+    What a row gives to padding is an error too, for an atlas has no place to show it.
+    queries, keys  (B, N) and (B, M) bool, which places are not padding; None: all.
     """
     n, batch = call.query.shape[2], len(call.query)
     if batch > 2:
         ends = torch.tensor([0, batch - 1], device=call.query.device)
-        if real is not None and len(real) == batch:
-            real = real[ends.to(real.device)]
+        queries, keys = (_only(real, ends, batch) for real in (queries, keys))
         call = call.only(ends)
     rows = torch.linspace(0, n - 1, min(ROWS, n), device=call.query.device).round().long()
     weights = call.softmax(call.logits(rows))  # (B, H, rows, M)
     rounded = call.softmax(call.logits(rows, half=True))
     counts = (
         torch.ones(len(call.query), len(rows), dtype=torch.bool, device=rows.device)
-        if real is None or real.shape != (len(call.query), n)
-        else real.to(rows.device)[:, rows]
+        if queries is None or queries.shape != (len(call.query), n)
+        else queries.to(rows.device)[:, rows]
     )
     by_row = (weights - rounded).abs().amax((1, 3))  # (B, rows)
     rounding = _largest(by_row, counts)
+    lost = 0.0
+    if keys is not None and keys.shape == (len(call.query), weights.shape[-1]):
+        pads = ~keys.to(rows.device)[:, None, None, :]
+        lost = _largest((weights * pads).sum(-1).amax(1), counts)
     if call.output is None:
-        return rounding, 0.0
+        return rounding, lost
     moved = weights @ spread(call.value, weights.shape[1]).float()  # (B, H, rows, E)
     given = call.output[:, rows].transpose(1, 2).float()
     size = given.abs().amax((1, 2, 3)).clamp_min(1e-6)[:, None]
-    return rounding, _largest((moved - given).abs().amax((1, 3)) / size, counts)
+    return rounding, max(lost, _largest((moved - given).abs().amax((1, 3)) / size, counts))
+
+
+def _only(real: Tensor | None, inputs: Tensor, batch: int) -> Tensor | None:
+    return real[inputs.to(real.device)] if real is not None and len(real) == batch else real
 
 
 def _largest(by_row: Tensor, counts: Tensor) -> float:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from attention_atlas.models.encode import Tokens
 from attention_atlas.record.layers import Group, LayerCalls, modality, stream_side
+from attention_atlas.record.pieces import CannotSplit, Places, places
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,44 @@ def _looked_at(layer: LayerCalls, lengths: dict[str, int], m: int) -> str | None
 
 def _made(name: str, n: int, lengths: dict[str, int]) -> str:
     return name if lengths.get(name, n) == n else f"{name}@{n}"
+
+
+def real_ends(ends: Ends, real: dict[str, Tensor], row: int) -> tuple[Places, Places]:
+    """Which places of an input's queries and keys are not padding."""
+
+    def side(stream: str) -> Places:
+        return slice(None) if stream not in real else places(real[stream][row])
+
+    return side(ends.queries), side(ends.keys)
+
+
+def refuse_hidden_pads(
+    model: Any,
+    layers: list[LayerCalls],
+    ends: dict[tuple[Group, int], Ends],
+    real: dict[str, Tensor],
+) -> None:
+    """Text that a model pools or joins with pictures has places we cannot tell from padding.
+
+    Without padding there is no question, so such inputs run one at a time.
+    """
+    if all(bool(mask.all()) for mask in real.values()):
+        return
+    for layer in layers:
+        mine = ends[layer.group, layer.number]
+        known = mine.queries in real and mine.keys in real
+        if not known and modality(model, layer.group[0]) == "text":
+            raise CannotSplit
+
+
+def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tensor]) -> bool:
+    """Whether a text runs in several softmaxes that are not runs of its tokens.
+
+    Windows of a picture are parts that add up; landmarks, hashes and gathered blocks are not.
+    """
+    calls = layer.steps[0]
+    several = len(calls) > 1 or len(calls[0].query) > len(next(iter(real.values()), calls[0].query))
+    return several and ends.queries not in real and modality(model, layer.group[0]) == "text"
 
 
 def made_tokens(model: nn.Module, path: str, n: int, tensors: dict[str, Any]) -> dict[str, Any]:

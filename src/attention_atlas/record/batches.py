@@ -1,0 +1,60 @@
+"""Which inputs run together, and which go into one shard?"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.encode import Encoded
+from attention_atlas.record.assemble import Shard
+from attention_atlas.record.receipt import Plan
+from attention_atlas.record.streams import sizes
+
+Numbered = tuple[int, Encoded]  # an input's number in the atlas, and the input
+
+
+def batches(items: list[Numbered], size: int) -> Iterator[list[Numbered]]:
+    """Inputs of like length together, so that little is spent on padding."""
+
+    def length(one: Numbered) -> int:
+        return sum(len(tokens) for tokens in one[1].streams.values())
+
+    ordered = sorted(items, key=length)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def bytes_of(item: Encoded, plan: Plan) -> int:
+    """About how much one input will take in a shard."""
+    total = 0
+    for layer in plan.layers:
+        call, ends = layer.first, plan.ends[layer.group, layer.number]
+        n, k = sizes(layer, len(call.query) if not plan.alone else 1)
+        n = len(item.streams[ends.queries]) if ends.queries in item.streams else n
+        k = len(item.streams[ends.keys]) if ends.keys in item.streams else k
+        _, heads, _, width = call.query.shape
+        groups, value_width = call.key.shape[1], call.value.shape[-1]
+        total += 2 * (n * heads * width + k * groups * (width + value_width))
+        if not width:
+            total += 4 * heads * n * k
+    return total
+
+
+def refuse_lost_tokens(
+    number: int, mine: dict[str, dict[str, Any]], shard: Shard, plan: Plan
+) -> None:
+    """Every query and key must be a token of the atlas, or something was lost on the way."""
+    by_name = {(plan.names[g], n): ends for (g, n), ends in plan.ends.items()}
+    for name, by_input in shard.pieces.items():
+        if number not in by_input:
+            continue
+        ends = by_name[name]
+        for stream, count in (
+            (ends.queries, sum(p.query.shape[1] for p in by_input[number])),
+            (ends.keys, sum(p.key.shape[1] for p in by_input[number])),
+        ):
+            if len(mine[stream]["text"]) != count:
+                raise AtlasError(
+                    f"layer {name[1]} of {name[0]} has {count} places for the "
+                    f"{len(mine[stream]['text'])} tokens of {stream} in input {number}; "
+                    "this model pads or pools in a way that cannot be shown yet"
+                )

@@ -86,5 +86,17 @@ def _type(hint: Any) -> str:
     return name
 
 
+def main(arguments: list[str]) -> int:
+    """Write the file, or with --check say whether it is stale."""
+    path = Path(arguments[-1])
+    if "--check" not in arguments:
+        path.write_text(typescript(), encoding="utf-8")
+        return 0
+    if path.read_text(encoding="utf-8") == typescript():
+        return 0
+    print(f"{path} is stale; run: python -m attention_atlas.serve.types {path}", file=sys.stderr)
+    return 1
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(typescript(), encoding="utf-8")
+    sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,8 @@ export interface LineSet {
 export interface Batch {
   colour: string;
   alpha: number;
+  /** Place of its head among those shown, from −½ to ½: lines of several heads run side by side. */
+  lane: number;
   from: Uint32Array;
   to: Uint32Array;
 }
@@ -26,11 +28,11 @@ function level(weight: number): number {
 
 export function batches(sets: LineSet[], chosen: (from: number, to: number) => boolean = () => true): Batch[] {
   const out: (Batch & { level: number })[] = [];
-  for (const set of sets) out.push(...ofSet(set, chosen));
+  sets.forEach((set, at) => out.push(...ofSet(set, (at + 0.5) / sets.length - 0.5, chosen)));
   return out.sort((a, b) => b.level - a.level);
 }
 
-function ofSet({ lines, colour }: LineSet, chosen: (from: number, to: number) => boolean) {
+function ofSet({ lines, colour }: LineSet, lane: number, chosen: (from: number, to: number) => boolean) {
   const bucket = new Int8Array(lines.count);
   const counts = new Uint32Array(2 * LEVELS + 1);
   for (let at = 0; at < lines.count; at++) {
@@ -48,7 +50,7 @@ function ofSet({ lines, colour }: LineSet, chosen: (from: number, to: number) =>
       const count = counts[place + LEVELS];
       const tint = css(colour ?? (place < 0 ? NEGATIVE : POSITIVE));
       const size = Math.abs(place);
-      batch = { colour: tint, alpha: size / LEVELS, level: size, filled: 0, from: new Uint32Array(count), to: new Uint32Array(count) };
+      batch = { colour: tint, alpha: size / LEVELS, lane, level: size, filled: 0, from: new Uint32Array(count), to: new Uint32Array(count) };
       made.set(place, batch);
     }
     batch.from[batch.filled] = lines.from[at];

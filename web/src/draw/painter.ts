@@ -1,7 +1,7 @@
 // Paints batches of lines on a canvas, strongest first, a bounded number a frame, so that nothing ever blocks.
 import type { Batch } from "./batch";
 
-/** Where lines run: from x0 to x1, row r at (r + ½)·row − top, all in CSS pixels. */
+/** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
 export interface Place {
   x0: number;
   x1: number;
@@ -10,7 +10,12 @@ export interface Place {
   width: number;
   height: number;
   thick: number;
+  /** How far apart the first and the last head's lanes are. */
+  spread: number;
 }
+
+/** Enough to tell heads apart, little enough that a line still ends at its token. */
+export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
 const FIRST = 6000;
 const CHUNK = 400;
@@ -67,7 +72,8 @@ export class Painter {
 
 /** One path of a few hundred lines; returns how many of them were in sight. */
 function stroke(context: CanvasRenderingContext2D, batch: Batch, start: number, end: number, place: Place): number {
-  const { x0, x1, row, top, height } = place;
+  const { x0, x1, row, height } = place;
+  const top = place.top - batch.lane * place.spread;
   context.globalAlpha = batch.alpha;
   context.strokeStyle = batch.colour;
   context.lineWidth = place.thick;

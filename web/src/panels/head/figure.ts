@@ -2,11 +2,12 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { batches, type LineSet } from "../../draw/batch";
 import { css, hex, opacity, PAPER } from "../../draw/colour";
+import { spreadOf } from "../../draw/painter";
 import { Figure } from "../../draw/svg";
 import { partners } from "../../weights/partners";
 import type { HeadRows } from "../../weights/rows";
 import type { Unit } from "../../weights/units";
-import { columnWidth, unitAt } from "./geometry";
+import { columnWidth, unitAt } from "../parts/geometry";
 
 export interface Strip {
   title: string;
@@ -58,7 +59,8 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
   }
   const chosen = (from: number, to: number) => active < 0 || (token?.side === "key" ? to : from) === active;
   for (const batch of batches(strip.sets, chosen).reverse()) {
-    figure.lines(batch, (from, to) => [x + left, middle(from), x + wide - right, middle(to)]);
+    const lower = batch.lane * spreadOf(ROW, strip.sets.length);
+    figure.lines(batch, (from, to) => [x + left, middle(from) + lower, x + wide - right, middle(to) + lower]);
   }
   const grey = desk.dark ? "#9a9fa8" : "#6b7078";
   const words = (unit: Unit, at: number, edge: number, anchor: string) =>

@@ -19,7 +19,7 @@ BUILT = ("page.html", "page.js", "page.css", "widget.js", "file.html")
 STAMP = "sources.sha256"
 
 
-class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]
+class FrontEnd(BuildHookInterface):  # type: ignore[misc]
     """Builds web/ before files are gathered."""
 
     PLUGIN_NAME = "custom"

@@ -190,7 +190,7 @@ def _given(view: View, html_action: str | None) -> Any:
     if html_action == "view":
         from IPython.display import display
 
-        display(view)  # type: ignore[no-untyped-call]
+        display(view)
         return None
     if html_action is not None:
         raise InputError(f"html_action is {html_action!r}; there is 'view' and 'return'")

@@ -9,6 +9,7 @@ capture that was killed and resumed writes the very same bytes.
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -97,14 +98,13 @@ def capture(
     )  # fmt: skip
     given = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
     options = Options(tuple(keep), batch_size, truncate, generate, limit, seed, shard_bytes)
-    holder = tempfile.TemporaryDirectory(prefix="attention-atlas-") if path is None else None
-    folder = Path(holder.name if holder else path)  # type: ignore[arg-type]
+    folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     run = Run(loaded, given, options, folder)
-    if not overwrite and run.is_done():
-        return open_atlas(folder)
-    run.go(progress, overwrite)
+    if overwrite or not run.is_done():
+        run.go(progress, overwrite)
     atlas = open_atlas(folder)
-    atlas._keep_alive = holder
+    if path is None:
+        weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
     return atlas
 
 

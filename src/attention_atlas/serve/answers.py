@@ -26,6 +26,7 @@ from attention_atlas.store.manifest import Layer, Receipt, Tower
 LARGEST = 4_000_000  # weights in one packet of exact rows
 KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
 _RANGE = re.compile(r"(\d+)-(\d+)")
+_LONGEST = 200
 _LABEL = 60  # letters of an input's label
 
 
@@ -66,6 +67,8 @@ class Answers:
 
     def answer(self, path: str) -> Any:
         """The dataclass of a path; a PickError says what there is instead."""
+        if len(path) > _LONGEST:
+            raise PickError(f"a path of {len(path)} letters is too long; {_LONGEST} is the most")
         word, *rest = path.split("/")
         asked = ASKED.get(word)
         if asked is None:

@@ -5,6 +5,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -64,7 +65,8 @@ def serve(
     say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
     if browser:
         threading.Timer(0.5, webbrowser.open, [url]).start()
-    server.run([listener])
+    with suppress(KeyboardInterrupt):
+        server.run([listener])
 
 
 def _prepared(

@@ -9,6 +9,7 @@ What the tokenizer itself wrote stays beside it, so two tokens that look alike c
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 
 SPACE, LINE, TAB, NOTHING = "·", "⏎", "⇥", "∅"
 
@@ -86,15 +87,10 @@ def _letters(raw: str, byte_level: bool) -> str:
 def _decoded(piece: bytes) -> str:
     """Whole letters as letters, the bytes of a cut letter by their numbers."""
     text = piece.decode("utf-8", errors="surrogateescape")
-    named = [f"{ord(letter) - 0xDC00:02X}" if _is_byte(letter) else letter for letter in text]
-    joined, open_bytes = "", False
-    for letter, name in zip(text, named, strict=True):
-        if _is_byte(letter):
-            joined += f" {name}" if open_bytes else f"⟨{name}"
-        else:
-            joined += ("⟩" if open_bytes else "") + name
-        open_bytes = _is_byte(letter)
-    return joined + ("⟩" if open_bytes else "")
+    return "".join(
+        f"⟨{''.join(f'{ord(one) - 0xDC00:02X}' for one in run)}⟩" if cut else "".join(run)
+        for cut, run in groupby(text, _is_byte)
+    )
 
 
 def _is_byte(letter: str) -> bool:

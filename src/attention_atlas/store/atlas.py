@@ -6,7 +6,6 @@ recomputed when asked for, whole or by rows, with mask, bias, soft cap and sink.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -91,7 +90,6 @@ class Atlas:
         self.manifest = manifest
         self._shards: dict[int, Shard] = {}
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
-        self._keep_alive: tempfile.TemporaryDirectory[str] | None = None
 
     def __repr__(self) -> str:
         heads = sum(layer.heads for tower in self.towers for layer in tower.layers)

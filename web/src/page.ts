@@ -5,4 +5,4 @@ import { httpSource } from "./source/http";
 
 const element = document.getElementById("atlas");
 // A failure is already on screen; nothing is left to do with it here.
-if (element) mountAtlas(element, httpSource(location), { chrome: "page" }).catch(() => {});
+if (element) mountAtlas(element, httpSource(document.baseURI), { chrome: "page" }).catch(() => {});

@@ -43,8 +43,9 @@ export class Store {
     const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
     if (scene.edges.index === null) return heads.map((head) => fromEdges(scene.edges, place, head));
     if (heads.length > 2 && layer.heads * n * m <= WHOLE) {
-      const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer);
-      return heads.map((head) => fromWhole(all.weights.data.subarray(head * n * m, (head + 1) * n * m), n, m));
+      // Stored pages carry rows only; a live one answers a whole layer faster.
+      const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);
+      if (all) return heads.map((head) => fromWhole(all.weights.data.subarray(head * n * m, (head + 1) * n * m), n, m));
     }
     return Promise.all(heads.map((head) => this.whole(scene.input.number, named(head), n, m)));
   }

@@ -1,6 +1,6 @@
 // Lines sorted into batches of one colour and one opacity, strongest first, for canvas and for SVG alike.
 import type { Lines } from "../weights/lines";
-import { css, NEGATIVE, opacity, POSITIVE, type Rgb } from "./colour";
+import { NEGATIVE, opacity, POSITIVE, type Rgb } from "./colour";
 
 export interface LineSet {
   lines: Lines;
@@ -9,7 +9,7 @@ export interface LineSet {
 }
 
 export interface Batch {
-  colour: string;
+  colour: Rgb;
   alpha: number;
   /** Place of its head among those shown, from −½ to ½: lines of several heads run side by side. */
   lane: number;
@@ -26,18 +26,18 @@ function level(weight: number): number {
   return alpha < FAINTEST ? 0 : Math.max(1, Math.round(alpha * LEVELS));
 }
 
-export function batches(sets: LineSet[], chosen: (from: number, to: number) => boolean = () => true): Batch[] {
+export function batches(sets: LineSet[]): Batch[] {
   const out: (Batch & { level: number })[] = [];
-  sets.forEach((set, at) => out.push(...ofSet(set, (at + 0.5) / sets.length - 0.5, chosen)));
+  sets.forEach((set, at) => out.push(...ofSet(set, (at + 0.5) / sets.length - 0.5)));
   return out.sort((a, b) => b.level - a.level);
 }
 
-function ofSet({ lines, colour }: LineSet, lane: number, chosen: (from: number, to: number) => boolean) {
+function ofSet({ lines, colour }: LineSet, lane: number) {
   const bucket = new Int8Array(lines.count);
   const counts = new Uint32Array(2 * LEVELS + 1);
   for (let at = 0; at < lines.count; at++) {
     const weight = lines.weight[at];
-    const size = chosen(lines.from[at], lines.to[at]) ? level(weight) : 0;
+    const size = level(weight);
     bucket[at] = weight < 0 ? -size : size;
     counts[bucket[at] + LEVELS]++;
   }
@@ -48,7 +48,7 @@ function ofSet({ lines, colour }: LineSet, lane: number, chosen: (from: number, 
     let batch = made.get(place);
     if (!batch) {
       const count = counts[place + LEVELS];
-      const tint = css(colour ?? (place < 0 ? NEGATIVE : POSITIVE));
+      const tint = colour ?? (place < 0 ? NEGATIVE : POSITIVE);
       const size = Math.abs(place);
       batch = { colour: tint, alpha: size / LEVELS, lane, level: size, filled: 0, from: new Uint32Array(count), to: new Uint32Array(count) };
       made.set(place, batch);

@@ -1,5 +1,6 @@
-// Paints batches of lines on a canvas, strongest first, a bounded number a frame, so that nothing ever blocks.
+// Paints batches of lines on a canvas: the strongest at once, the faint rest over the next frames.
 import type { Batch } from "./batch";
+import { depthOf, Ink } from "./ink";
 
 /** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
 export interface Place {
@@ -17,11 +18,13 @@ export interface Place {
 /** Enough to tell heads apart, little enough that a line still ends at its token. */
 export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
-const FIRST = 6000;
-const CHUNK = 400;
+/** Lines in the first frame, and how long the following ones may take (ms). */
+const FIRST = 4000;
+const FRAME = 12;
+/** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
+const DENSE = 30_000_000;
 
-export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const ratio = window.devicePixelRatio || 1;
+export function sized(canvas: HTMLCanvasElement, width: number, height: number, ratio = window.devicePixelRatio || 1): CanvasRenderingContext2D {
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w;
@@ -33,6 +36,20 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number):
   return context;
 }
 
+/** Only the lines in view, as batches of the same order. */
+function inView(all: Batch[], { row, top, height }: Place): Batch[] {
+  const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
+  return all.map((batch) => {
+    const kept: number[] = [];
+    for (let at = 0; at < batch.from.length; at++) {
+      const [a, b] = [batch.from[at], batch.to[at]];
+      if (!((a < first && b < first) || (a > last && b > last))) kept.push(at);
+    }
+    const pick = (from: Uint32Array) => Uint32Array.from(kept, (at) => from[at]);
+    return { ...batch, from: pick(batch.from), to: pick(batch.to) };
+  });
+}
+
 export class Painter {
   private frame = 0;
 
@@ -42,51 +59,65 @@ export class Painter {
     cancelAnimationFrame(this.frame);
   }
 
-  /** Draws at once what fits a frame; the faint rest follows. `done` is called when all is on screen. */
+  /** `done` is called when every line is on screen. */
   paint(all: Batch[], place: Place, done: () => void = () => {}): void {
     this.stop();
-    const context = sized(this.canvas, place.width, place.height);
-    let batch = 0;
-    let line = 0;
-    let budget = FIRST;
-    let before = performance.now();
-    const some = () => {
-      let left = budget;
-      while (batch < all.length && left > 0) {
-        const end = Math.min(all[batch].from.length, line + CHUNK);
-        left -= stroke(context, all[batch], line, end, place);
-        line = end;
-        if (line === all[batch].from.length) [batch, line] = [batch + 1, 0];
+    const seen = inView(all, place);
+    const count = seen.reduce((sum, batch) => sum + batch.from.length, 0);
+    const wide = Math.max(1, place.x1 - place.x0);
+    const screen = window.devicePixelRatio || 1;
+    const ratio = count * wide * screen > DENSE ? Math.min(1, screen) : Math.min(2, screen);
+    const context = sized(this.canvas, place.width, place.height, ratio);
+    const ink = new Ink(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(place.height * ratio)));
+    const thick = (count > 20_000 ? Math.min(1, place.thick) : place.thick) * ratio;
+    const show = () => context.putImageData(ink.picture(), Math.round(place.x0 * ratio), 0);
+    const [strong, faint] = split(seen, FIRST);
+    const work = strokes(ink, faint, place, ratio, thick);
+    for (const _ of strokes(ink, strong, place, ratio, thick));
+    show();
+    let shown = performance.now();
+    const more = () => {
+      const end = performance.now() + FRAME;
+      let finished = false;
+      while (!finished && performance.now() < end) finished = work.next().done ?? false;
+      if (finished || performance.now() - shown > 200) {
+        show();
+        shown = performance.now();
       }
-      if (batch === all.length) return done();
-      this.frame = requestAnimationFrame((now) => {
-        // Frames that come late say that the last helping was too large.
-        budget = now - before > 40 ? Math.max(1500, budget / 2) : Math.min(20_000, budget * 1.5);
-        before = now;
-        some();
-      });
+      if (finished) done();
+      else this.frame = requestAnimationFrame(more);
     };
-    some();
+    if (faint.length === 0) done();
+    else this.frame = requestAnimationFrame(more);
   }
 }
 
-/** One path of a few hundred lines; returns how many of them were in sight. */
-function stroke(context: CanvasRenderingContext2D, batch: Batch, start: number, end: number, place: Place): number {
-  const { x0, x1, row, height } = place;
-  const top = place.top - batch.lane * place.spread;
-  context.globalAlpha = batch.alpha;
-  context.strokeStyle = batch.colour;
-  context.lineWidth = place.thick;
-  context.beginPath();
-  let count = 0;
-  for (let at = start; at < end; at++) {
-    const y0 = (batch.from[at] + 0.5) * row - top;
-    const y1 = (batch.to[at] + 0.5) * row - top;
-    if ((y0 < 0 && y1 < 0) || (y0 > height && y1 > height)) continue;
-    context.moveTo(x0, y0);
-    context.lineTo(x1, y1);
-    count++;
+/** The first so many lines, and the rest. Batches come strongest first. */
+function split(all: Batch[], most: number): [Batch[], Batch[]] {
+  let left = most;
+  const at = all.findIndex((batch) => (left -= batch.from.length) < 0);
+  return at < 0 ? [all, []] : [all.slice(0, Math.max(1, at)), all.slice(Math.max(1, at))];
+}
+
+/** Lays lines colour by colour, pausing every few hundred. */
+function* strokes(ink: Ink, all: Batch[], place: Place, ratio: number, thick: number): Generator<void, void> {
+  const row = place.row * ratio;
+  for (const batches of byColour(all).values()) {
+    for (const batch of batches) {
+      const lower = row / 2 + (batch.lane * place.spread - place.top) * ratio;
+      const depth = depthOf(batch.alpha);
+      for (let at = 0; at < batch.from.length; at++) {
+        ink.line(batch.from[at] * row + lower, batch.to[at] * row + lower, depth, thick);
+        if (at % 256 === 255) yield;
+      }
+    }
+    ink.settle(batches[0].colour);
+    yield;
   }
-  if (count > 0) context.stroke();
-  return count;
+}
+
+function byColour(all: Batch[]): Map<string, Batch[]> {
+  const out = new Map<string, Batch[]>();
+  for (const batch of all) out.set(batch.colour.join(), [...(out.get(batch.colour.join()) ?? []), batch]);
+  return out;
 }

@@ -28,8 +28,15 @@ function lay(bins: Float32Array, width: number, height: number): Float32Array {
       const weight = bins[from * height + to];
       if (weight < 0.004 && weight > -0.004) continue;
       const step = (to - from) / Math.max(1, width - 1);
-      let y = from + 0.5;
-      for (let x = 0; x < width; x++, y += step) out[(y | 0) * width + x] += weight;
+      let y = from;
+      // Each step is shared by the two pixels it lies between, so that slanted lines are smooth.
+      for (let x = 0; x < width; x++, y += step) {
+        const row = y | 0;
+        const lower = y - row;
+        const place = row * width + x;
+        out[place] += weight * (1 - lower);
+        if (lower > 0.01) out[place + width] += weight * lower;
+      }
     }
   }
   return out;

@@ -75,5 +75,19 @@ export function share(drawn: number, total: number): string {
   const percent = (100 * drawn) / total;
   if (percent >= 99.95) return "100 %";
   if (percent >= 99) return `${percent.toFixed(1)} %`;
-  return `${percent < 1 ? percent.toFixed(1) : Math.floor(percent)} %`;
+  return `${percent < 1 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
+/** Only the lines of one token. Lines are kept row by row. */
+export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
+  const column = side === "query" ? lines.from : lines.to;
+  const kept: number[] = [];
+  for (let place = 0; place < lines.count; place++) if (column[place] === at) kept.push(place);
+  return {
+    ...lines,
+    count: kept.length,
+    from: Uint32Array.from(kept, (place) => lines.from[place]),
+    to: Uint32Array.from(kept, (place) => lines.to[place]),
+    weight: Float32Array.from(kept, (place) => lines.weight[place]),
+  };
 }

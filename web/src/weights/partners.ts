@@ -40,6 +40,6 @@ export function ranked(byHead: Float32Array[], most: number): Partner[] {
 /** Weights as they are read: three digits, and a sign where they have one. */
 export function number(weight: number, signed = false): string {
   const size = Math.abs(weight);
-  const digits = size !== 0 && size < 0.001 ? size.toExponential(1).replace("e-0", "e-").replace("e-", "e−") : size.toFixed(3);
-  return `${weight < 0 ? "−" : signed ? "+" : ""}${digits}`;
+  if (size > 0 && size < 0.0005) return "<0.001";
+  return `${weight < 0 ? "−" : signed ? "+" : ""}${size.toFixed(3)}`;
 }

@@ -4,6 +4,7 @@ import { batches, type LineSet } from "../../draw/batch";
 import { css, hex, opacity, PAPER } from "../../draw/colour";
 import { spreadOf } from "../../draw/painter";
 import { Figure } from "../../draw/svg";
+import { linesOfToken } from "../../weights/lines";
 import { partners } from "../../weights/partners";
 import type { HeadRows } from "../../weights/rows";
 import type { Unit } from "../../weights/units";
@@ -57,8 +58,8 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
     );
     figure.rect(token.side === "query" ? x : x + wide - right, TOP + active * ROW, token.side === "query" ? left : right, ROW, "#FFC300", 0.35);
   }
-  const chosen = (from: number, to: number) => active < 0 || (token?.side === "key" ? to : from) === active;
-  for (const batch of batches(strip.sets, chosen).reverse()) {
+  const sets = token && active >= 0 ? strip.sets.map((set) => ({ ...set, lines: linesOfToken(set.lines, token.side, active) })) : strip.sets;
+  for (const batch of batches(sets).reverse()) {
     const lower = batch.lane * spreadOf(ROW, strip.sets.length);
     figure.lines(batch, (from, to) => [x + left, middle(from) + lower, x + wide - right, middle(to) + lower]);
   }

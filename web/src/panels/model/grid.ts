@@ -17,7 +17,7 @@ export function gridFor(columns: number, rows: number, width: number, height: nu
   const room = (width - LEFT - 14) / Math.max(1, columns) - GAP;
   const fair = (height - TOP - 10) / Math.max(1, rows) - GAP;
   const wide = Math.max(34, Math.min(190, room));
-  const high = Math.max(26, Math.min(wide * 1.25, Math.max(fair, wide * 0.72)));
+  const high = Math.max(26, Math.min(wide * 1.25, Math.max(fair, wide * 0.55)));
   return { columns, cell: { width: Math.floor(wide), height: Math.floor(high) }, left: LEFT, top: TOP, gap: GAP };
 }
 

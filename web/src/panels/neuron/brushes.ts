@@ -1,4 +1,5 @@
 // The two brushes: pixels for the screen, marks for the figure.
+import { css } from "../../draw/colour";
 import type { Figure } from "../../draw/svg";
 import type { Brush } from "./paint";
 
@@ -15,7 +16,7 @@ export function canvasBrush(context: CanvasRenderingContext2D, ink: string): Bru
     },
     line(x0, y0, x1, y1, colour, alpha) {
       context.globalAlpha = alpha;
-      context.strokeStyle = colour;
+      context.strokeStyle = css(colour);
       context.beginPath();
       context.moveTo(x0, y0);
       context.lineTo(x1, y1);

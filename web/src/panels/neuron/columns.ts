@@ -20,24 +20,24 @@ export interface Columns {
 }
 
 const GAP = 14;
-const BAR = 78;
 
 export function columnsFor(width: number, neurons: number, left: number, right: number, values: boolean): Columns {
   const strips = values ? 4 : 3;
   const bars = values ? 3 : 2;
-  const fan = 70;
-  const fixed = left + right + fan + bars * BAR + (strips + bars) * GAP;
+  const fan = values ? 48 : 64;
+  const bar = values ? 80 : 96;
+  const fixed = left + right + fan + bars * bar + (strips + bars) * GAP;
   const cell = Math.max(1.5, Math.min(7, (width - fixed) / (strips * neurons)));
   const strip = cell * neurons;
   const query = left;
   const key = query + strip + fan;
   const product = key + strip + GAP;
   const dot = product + strip + GAP;
-  const soft = dot + BAR + GAP;
-  const value = values ? soft + BAR + GAP : null;
+  const soft = dot + bar + GAP;
+  const value = values ? soft + bar + GAP : null;
   const moved = value === null ? null : value + strip + GAP;
-  const end = (moved ?? soft) + BAR + GAP;
-  return { cell, tokens: 0, query, fan: { from: query + strip, to: key }, key, product, dot, soft, value, moved, end, strip, bar: BAR, width: end + right };
+  const end = (moved ?? soft) + bar + GAP;
+  return { cell, tokens: 0, query, fan: { from: query + strip, to: key }, key, product, dot, soft, value, moved, end, strip, bar, width: end + right };
 }
 
 /** Where colour is full: nearly the largest size, so that one outlier does not bleach the rest. */

@@ -6,7 +6,7 @@ import type { Work } from "./work";
 /** What both a canvas and a figure can do. */
 export interface Brush {
   cell(x: number, y: number, width: number, height: number, colour: string, alpha?: number): void;
-  line(x0: number, y0: number, x1: number, y1: number, colour: string, alpha: number): void;
+  line(x0: number, y0: number, x1: number, y1: number, colour: Rgb, alpha: number): void;
   number(x: number, y: number, text: string): void;
 }
 
@@ -42,7 +42,7 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   }
   const from = (work.row + 0.5) * row - top;
   made.weight.forEach((weight, at) => {
-    if (opacity(weight) > 0.01) brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, css(look.colour), opacity(weight));
+    if (opacity(weight) > 0.01) brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, look.colour, opacity(weight));
   });
 }
 

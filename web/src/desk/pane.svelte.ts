@@ -113,6 +113,7 @@ export class Pane {
     const scene = this.ready;
     this.noNorms = undefined;
     if (!scene || !this.desk.picks.valueWeighted) return;
+    if (!this.desk.layer?.has_vectors) return void (this.noNorms = "value vectors were not captured; lines show plain attention");
     const name = this.wanted;
     const asked = this.desk.heads.map((head) => this.desk.store.ask("vectors", scene.input.number, this.desk.nameOf(head)));
     Promise.all(asked).then(

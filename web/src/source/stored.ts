@@ -19,7 +19,7 @@ export function storedSource(document: Document): Source {
 
 function missing(path: string): string {
   const what = path.startsWith("vectors") ? "query and key vectors" : "exact weights";
-  return `this saved file does not carry ${what}; save it again with --exact, or open it with attention-atlas serve`;
+  return `this saved page does not carry ${what}; save it with exact=True (on the command line --exact)`;
 }
 
 function bytes(base64: string): ArrayBuffer {

@@ -191,7 +191,10 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     page = context.new_page()
     page.goto(f"{url}/lab/tree/try.ipynb?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    expect(page.locator(".jp-StatusBar-Widget, #jp-main-statusbar")).to_contain_text(
+        "| Idle", timeout=60_000
+    )
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
     outputs = page.locator(".jp-OutputArea-output")
     first = page.locator(".jp-Cell").nth(0).locator(".jp-OutputArea-output")
     second = page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")
@@ -203,7 +206,7 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     expect(first.get_by_test_id("key-0-1")).to_have_attribute("data-weight", re.compile(r"0\.\d+"))
     page.wait_for_timeout(1000)
     page.locator(".jp-Cell").nth(2).locator(".cm-content").click()
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
     printed = page.locator(".jp-Cell").nth(2).locator(".jp-OutputArea-output")
     expect(printed).to_contain_text("'position': 7", timeout=30_000)
     expect(printed).to_contain_text("head model")

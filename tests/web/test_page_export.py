@@ -17,7 +17,7 @@ VIEWS = ["head", "model", "neuron", "heat"]
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_view_is_a_figure_of_letters_and_lines(
-    view: str, theme: str, open_page: Open, browser: Browser, tmp_path: Path
+    view: str, theme: str, open_page: Open, subjects: Any, browser: Browser, tmp_path: Path
 ) -> None:
     page = open_page("gpt", f"view={view}&heads=L3H4&theme={theme}")
     svg = page.evaluate("attentionAtlas.svg()")
@@ -26,9 +26,10 @@ def test_each_view_is_a_figure_of_letters_and_lines(
     if view == "model":
         assert texts[:6] == ["0", "1", "2", "3", "4", "5"]
     else:
-        assert sum(text is not None and "farmer" in text for text in texts) == 2
+        assert len(texts) >= 2 * len(subjects["gpt"].tokens(0))
+        assert texts.count("The") == 2
     paths = [one.get("d") or "" for one in tree.iter(f"{SVG}path")]
-    assert sum(path.count("M") for path in paths) > 20
+    assert sum(path.count("M") for path in paths) > 10
     assert list(tree.iter(f"{SVG}image")) == []
     alone = browser.new_page()
     asked: list[str] = []
@@ -44,7 +45,7 @@ def test_markup_in_a_token_stays_text_in_a_figure(open_page: Open) -> None:
     svg = open_page("evil").evaluate("attentionAtlas.svg()")
     tree = ElementTree.fromstring(svg)
     texts = [one.text or "" for one in tree.iter(f"{SVG}text")]
-    assert any("</script><img src=x" in text for text in texts)
+    assert any(text.startswith("</script><img") for text in texts)
     assert list(tree.iter(f"{SVG}script")) == []
 
 
@@ -60,6 +61,7 @@ def test_the_export_button_gives_a_file(kind: str, open_page: Open, tmp_path: Pa
     download.save_as(path)
     if kind == "png":
         with Image.open(path) as picture:
-            assert len(set(picture.convert("RGB").resize((200, 200)).getdata())) > 10
+            colours = picture.convert("RGB").resize((200, 200)).getcolors(40_000)
+        assert len(colours or []) > 10
     else:
         assert path.read_text(encoding="utf-8").startswith("<svg")

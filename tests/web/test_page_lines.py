@@ -112,8 +112,8 @@ def test_a_click_pins_a_token_and_escape_lets_go(open_page: Open) -> None:
 def test_a_line_under_the_cursor_says_its_number(open_page: Open, subjects: Subjects) -> None:
     page = open_page("gpt", "heads=L4H1")
     weights = subjects["gpt"].weights(0, "L4H1")
-    row, column = np.unravel_index(np.argmax(weights[3:]), weights[3:].shape)
-    row = int(row) + 3
+    row, column = divmod(int(np.argmax(weights[3:])), weights.shape[1])
+    row += 3
     here = page.get_by_test_id(f"query-0-{row}").bounding_box()
     there = page.get_by_test_id(f"key-0-{column}").bounding_box()
     assert here and there

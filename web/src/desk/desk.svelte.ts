@@ -28,6 +28,8 @@ export class Desk {
   /** Mass drawn by the panel on screen, and what is worth saying about its numbers. */
   drawn: { drawn: number; total: number } | null = $state.raw(null);
   note = $state("");
+  /** Share of their strength that lines are drawn at; less than 1 where very many cross. */
+  strength = $state(1);
   /** Number of the tokens on screen, for the top-k slider. */
   width = $state(0);
   /** The panel on screen as a figure. */

@@ -36,14 +36,14 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
   return context;
 }
 
-/** Only the lines in view, as batches of the same order. */
+/** Only the lines of tokens in view: one that merely passes by tells nothing and hides the others. */
 function inView(all: Batch[], { row, top, height }: Place): Batch[] {
   const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
+  const seen = (at: number) => at >= first && at <= last;
   return all.map((batch) => {
     const kept: number[] = [];
     for (let at = 0; at < batch.from.length; at++) {
-      const [a, b] = [batch.from[at], batch.to[at]];
-      if (!((a < first && b < first) || (a > last && b > last))) kept.push(at);
+      if (seen(batch.from[at]) || seen(batch.to[at])) kept.push(at);
     }
     const pick = (from: Uint32Array) => Uint32Array.from(kept, (at) => from[at]);
     return { ...batch, from: pick(batch.from), to: pick(batch.to) };
@@ -59,8 +59,8 @@ export class Painter {
     cancelAnimationFrame(this.frame);
   }
 
-  /** `done` is called when every line is on screen. */
-  paint(all: Batch[], place: Place, done: () => void = () => {}): void {
+  /** `done` is called when every line is on screen, with the share of their strength that they were drawn at. */
+  paint(all: Batch[], place: Place, done: (strength: number) => void = () => {}): void {
     this.stop();
     const seen = inView(all, place);
     const count = seen.reduce((sum, batch) => sum + batch.from.length, 0);
@@ -72,8 +72,10 @@ export class Painter {
     const thick = (count > 20_000 ? Math.min(1, place.thick) : place.thick) * ratio;
     const show = () => context.putImageData(ink.picture(), Math.round(place.x0 * ratio), 0);
     const [strong, faint] = split(seen, FIRST);
-    const work = strokes(ink, faint, place, ratio, thick);
-    for (const _ of strokes(ink, strong, place, ratio, thick));
+    const strength = strengthFor(seen, place, thick / ratio);
+    const look = { ratio, thick, strength };
+    const work = strokes(ink, faint, place, look);
+    for (const _ of strokes(ink, strong, place, look));
     show();
     let shown = performance.now();
     const more = () => {
@@ -84,10 +86,10 @@ export class Painter {
         show();
         shown = performance.now();
       }
-      if (finished) done();
+      if (finished) done(strength);
       else this.frame = requestAnimationFrame(more);
     };
-    if (faint.length === 0) done();
+    if (faint.length === 0) done(strength);
     else this.frame = requestAnimationFrame(more);
   }
 }
@@ -99,13 +101,39 @@ function split(all: Batch[], most: number): [Batch[], Batch[]] {
   return at < 0 ? [all, []] : [all.slice(0, Math.max(1, at)), all.slice(Math.max(1, at))];
 }
 
+interface Look {
+  ratio: number;
+  thick: number;
+  strength: number;
+}
+
+/** Ink that covers this much of the paper on average still shows a pattern; more is a blot. */
+const FULLEST = 0.55;
+
+/** 1 for most inputs; less where so many lines cross that they would be one solid block. */
+export function strengthFor(all: Batch[], { x0, x1, row, top, height }: Place, thick: number): number {
+  const wide = Math.max(1, x1 - x0);
+  let ink = 0;
+  for (const batch of all) {
+    const depth = depthOf(batch.alpha) * thick;
+    for (let at = 0; at < batch.from.length; at++) {
+      const [a, b] = [batch.from[at] * row - top, batch.to[at] * row - top];
+      const fall = Math.abs(b - a);
+      const seen = fall > 1 ? Math.min(1, (Math.min(height, Math.max(a, b)) - Math.max(0, Math.min(a, b))) / fall) : 1;
+      ink += depth * Math.max(0, seen) * Math.hypot(wide, fall);
+    }
+  }
+  const rows = all.reduce((most, batch) => batch.from.reduce((last, at) => Math.max(last, at + 1), most), 1);
+  return Math.min(1, (FULLEST * wide * Math.min(height, rows * row)) / Math.max(1, ink));
+}
+
 /** Lays lines colour by colour, pausing every few hundred. */
-function* strokes(ink: Ink, all: Batch[], place: Place, ratio: number, thick: number): Generator<void, void> {
+function* strokes(ink: Ink, all: Batch[], place: Place, { ratio, thick, strength }: Look): Generator<void, void> {
   const row = place.row * ratio;
   for (const batches of byColour(all).values()) {
     for (const batch of batches) {
       const lower = row / 2 + (batch.lane * place.spread - place.top) * ratio;
-      const depth = depthOf(batch.alpha);
+      const depth = depthOf(batch.alpha) * strength;
       for (let at = 0; at < batch.from.length; at++) {
         ink.line(batch.from[at] * row + lower, batch.to[at] * row + lower, depth, thick);
         if (at % 256 === 255) yield;

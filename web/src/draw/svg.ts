@@ -45,7 +45,7 @@ export class Figure {
       const [x0, y0, x1, y1] = line(batch.from[at], batch.to[at]);
       path.push(`M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}`);
     }
-    this.parts.push(`<path d="${path.join("")}" fill="none" stroke="${css(batch.colour)}" stroke-opacity="${round(batch.alpha)}" stroke-width="${thick}"/>`);
+    this.parts.push(`<path d="${path.join("")}" fill="none" stroke="${css(batch.colour)}" stroke-opacity="${Number(batch.alpha.toPrecision(3))}" stroke-width="${thick}"/>`);
   }
 
   /** Cells of one colour as one path. */

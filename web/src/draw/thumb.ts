@@ -44,8 +44,12 @@ function lay(bins: Float32Array, width: number, height: number): Float32Array {
 
 /** Ink to pixels: colour by sign, opacity bent so that one full line is clear and many do not blot. */
 export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8ClampedArray): void {
+  let sum = 0;
+  for (const value of inked) sum += Math.abs(value);
+  // Very many lines would be one solid block; fainter, they still show a pattern.
+  const strength = Math.min(1, (0.3 * inked.length) / Math.max(1e-9, sum));
   for (let at = 0; at < inked.length; at++) {
-    const value = inked[at];
+    const value = inked[at] * strength;
     if (value === 0) continue;
     const tint = value > 0 ? colour : below;
     out[4 * at] = tint[0];

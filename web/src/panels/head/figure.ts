@@ -2,6 +2,7 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { batches, type LineSet } from "../../draw/batch";
 import { css, hex, opacity, PAPER } from "../../draw/colour";
+import { depthOf } from "../../draw/ink";
 import { spreadOf } from "../../draw/painter";
 import { Figure } from "../../draw/svg";
 import { linesOfToken } from "../../weights/lines";
@@ -61,7 +62,8 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
   const sets = token && active >= 0 ? strip.sets.map((set) => ({ ...set, lines: linesOfToken(set.lines, token.side, active) })) : strip.sets;
   for (const batch of batches(sets).reverse()) {
     const lower = batch.lane * spreadOf(ROW, strip.sets.length);
-    figure.lines(batch, (from, to) => [x + left, middle(from) + lower, x + wide - right, middle(to) + lower]);
+    const alpha = active < 0 ? 1 - Math.exp(-depthOf(batch.alpha) * desk.strength) : batch.alpha;
+    figure.lines({ ...batch, alpha }, (from, to) => [x + left, middle(from) + lower, x + wide - right, middle(to) + lower]);
   }
   const grey = desk.dark ? "#9a9fa8" : "#6b7078";
   const words = (unit: Unit, at: number, edge: number, anchor: string) =>

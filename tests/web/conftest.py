@@ -1,7 +1,6 @@
 """A real Chromium, the built page, and a server of a few atlases."""
 
 import fcntl
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import attention_atlas as aa
+import hatch_build
 from attention_atlas.serve.figure import FLAGS, find_browser
 from attention_atlas.serve.launch import start
 from tests import atlases
@@ -23,15 +23,11 @@ PATIENCE = 30_000
 @pytest.fixture(scope="session", autouse=True)
 def built() -> None:
     """web/ is built once, whichever worker comes first."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec and spec.loader
-    hook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hook)
     lock = ROOT / ".cache" / "web.lock"
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        hook.build(ROOT)
+        hatch_build.build(ROOT)
 
 
 @pytest.fixture(scope="session")

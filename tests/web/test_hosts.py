@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
+from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
@@ -94,6 +96,37 @@ def test_a_static_folder_works_on_a_plain_web_server(
         server.server_close()
 
 
+# A figure ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["head_view", "model_view", "neuron_view"])
+def test_a_figure_is_vector_text_and_opens_on_its_own(
+    view: str, page: Page, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    shown: dict[str, Any] = {
+        "head_view": aa.head_view,
+        "model_view": aa.model_view,
+        "neuron_view": aa.neuron_view,
+    }
+    path = shown[view](subjects["gpt"]).save(tmp_path / "figure.svg")
+    tree = ElementTree.parse(path)
+    kinds = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert "text" in kinds and kinds & {"path", "line"} and not kinds & {"image", "foreignObject"}
+    page.goto(path.as_uri())
+    words = page.locator("text").all_text_contents()
+    assert any("L" in one or "layer" in one for one in words)
+    assert "traveller" in "".join(words).replace("·", "") or view == "model_view"
+
+
+def test_a_png_is_the_same_figure(subjects: dict[str, Any], tmp_path: Path) -> None:
+    view = aa.head_view(subjects["gpt"])
+    svg = ElementTree.parse(view.save(tmp_path / "figure.svg")).getroot()
+    with Image.open(view.save(tmp_path / "figure.png")) as picture:
+        size = picture.size
+    wide, high = float(svg.attrib["width"]), float(svg.attrib["height"])
+    assert size == pytest.approx((2 * wide, 2 * high), abs=2)
+
+
 # Tokens that would break out ---------------------------------------------------------------------
 
 
@@ -165,7 +198,7 @@ def _answers(url: str) -> bool:
 
 
 def _notebook(*cells: str) -> str:
-    made = [
+    made: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source, "outputs": [],
          "execution_count": None}
         for i, source in enumerate(cells)

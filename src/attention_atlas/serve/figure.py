@@ -85,10 +85,13 @@ def _wait(page: Any) -> None:
 
 
 def _picture(page: Any, suffix: str) -> bytes:
+    """The page's own SVG, or what a browser makes of it, at twice its size."""
+    svg: str = page.evaluate("() => window.attentionAtlas.svg()")
     if suffix == ".svg":
-        text: str = page.evaluate("() => window.attentionAtlas.svg()")
-        return text.encode()
-    picture: bytes = page.screenshot(type="png")
+        return svg.encode()
+    bare = page.context.browser.new_page(device_scale_factor=2)
+    bare.set_content(f'<body style="margin:0">{svg}</body>')
+    picture: bytes = bare.locator("svg").first.screenshot(type="png")
     return picture
 
 

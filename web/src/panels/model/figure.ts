@@ -20,7 +20,7 @@ const MOST = 600;
 
 export function modelFigure(desk: Desk, cells: Cell[], layers: LayerInfo[], heads: number[], grid: Grid, rowsOf: (cell: Cell) => HeadRows | null, signed: boolean): string {
   const end = cellAt(grid, layers.length, heads.length);
-  const figure = new Figure(end.x + 10, end.y + 10, hex(PAPER[desk.dark ? "dark" : "light"]), desk.dark ? "#e6e7ea" : "#1b1d22");
+  const figure = new Figure(end.x + 10, end.y + 30, hex(PAPER[desk.dark ? "dark" : "light"]), desk.dark ? "#e6e7ea" : "#1b1d22");
   const colours = headColours(Math.max(1, ...layers.map((layer) => layer.heads)), desk.dark);
   const { width, height } = grid.cell;
   heads.forEach((head, column) => figure.text(cellAt(grid, 0, column).x + width / 2, 15, String(head), { size: 11, anchor: "middle" }));
@@ -38,5 +38,6 @@ export function modelFigure(desk: Desk, cells: Cell[], layers: LayerInfo[], head
       figure.lines(batch, (from, to) => [corner.x, corner.y + (from + 0.5) * step, corner.x + width, corner.y + (to + 0.5) * step], 1);
     }
   }
+  figure.text(grid.left, end.y + 16, `${desk.about.model || desk.about.title}: layers down, heads across`, { size: 11 });
   return figure.toString();
 }

@@ -7,22 +7,38 @@ BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test lint types unit zoo models clean
+.PHONY: demo test lint types unit zoo web web-test browser models clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
 
-test: lint types unit
+test: lint types web-test unit
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m attention_atlas.serve.types --check web/src/source/wire.ts
 
 types: $(VENV)/tested
 	$(BIN)/mypy
 
-unit: $(VENV)/tested models
+unit: $(VENV)/tested models web browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Node comes with the Python packages; nothing is built when web/ has not changed.
+web: $(VENV)/tested
+	$(BIN)/python hatch_build.py
+
+web-test: $(VENV)/tested
+	$(BIN)/python hatch_build.py run check
+	$(BIN)/python hatch_build.py run test
+
+# The browser tests need a Chromium; CHROME_PATH may name another.
+browser:
+	@if [ -n "$$CHROME_PATH" ] || command -v chromium >/dev/null || command -v google-chrome >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -q && apt-get install -y -q chromium; \
+	else echo "install Chromium (apt install chromium) or name one in CHROME_PATH" >&2; exit 1; fi
 
 zoo: $(VENV)/tested
 	$(BIN)/python -m pytest -n 2 tests/record/test_zoo.py

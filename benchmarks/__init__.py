@@ -1,0 +1,1 @@
+"""Side-by-side runs against other tools; results with date and machine beside them."""

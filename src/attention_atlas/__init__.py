@@ -3,6 +3,7 @@
 import attention_atlas as aa
 atlas = aa.capture("builtin:gpt", "The cat sat on the mat because it was tired.")
 atlas.weights(input=0, head="L0H0")
+aa.head_view(atlas)
 """
 
 from importlib import import_module
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from attention_atlas.record.run import capture
     from attention_atlas.store.atlas import Atlas
     from attention_atlas.store.atlas import open_atlas as open
+    from attention_atlas.view import View, head_view, model_view, neuron_view
 
 __all__ = [
     "Atlas",
@@ -24,8 +26,12 @@ __all__ = [
     "ModelError",
     "PickError",
     "StoreError",
+    "View",
     "capture",
     "check",
+    "head_view",
+    "model_view",
+    "neuron_view",
     "open",
 ]
 
@@ -38,8 +44,12 @@ _HOMES = {
     "ModelError": ("errors", "ModelError"),
     "PickError": ("errors", "PickError"),
     "StoreError": ("errors", "StoreError"),
+    "View": ("view", "View"),
     "capture": ("record.run", "capture"),
     "check": ("record.check", "check"),
+    "head_view": ("view", "head_view"),
+    "model_view": ("view", "model_view"),
+    "neuron_view": ("view", "neuron_view"),
     "open": ("store.atlas", "open_atlas"),
 }
 

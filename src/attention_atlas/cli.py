@@ -51,6 +51,11 @@ Remote = Annotated[
     bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
 ]
 
+Host = Annotated[str, typer.Option(help="Where to listen; beyond this machine a token is needed.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="8642 or a free one, if unset.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")]
+Exact = Annotated[bool, typer.Option("--exact", help="Put whole rows and vectors into the page.")]
+
 
 @app.callback()
 def _root() -> None:
@@ -130,18 +135,103 @@ def capture(
 
 
 @app.command()
+def view(
+    model: Model,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
+    text_b: Annotated[
+        str | None, typer.Argument(metavar="[TEXT_B]", help="A second text, or the target.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write page.html, figure.svg or figure.png instead.")
+    ] = None,
+    exact: Exact = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    browser: Browser = True,
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+) -> None:
+    """Run MODEL on one TEXT and look at its attention."""
+    from attention_atlas.record.run import capture as run
+
+    given = {"text": text} if text_b is None else {"text": text, "second": text_b}
+    atlas = run(model, [given], device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    say(summary(atlas))
+    if save is None:
+        show([atlas], host, port, browser)
+        return
+    from attention_atlas.view import head_view
+
+    print(head_view(atlas).save(save, exact=exact))
+
+
+@app.command()
+def serve(
+    atlases: Annotated[list[Path], typer.Argument(metavar="ATLAS...", help="Atlas folders.")],
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    browser: Browser = True,
+) -> None:
+    """Show atlases in the browser; another --host than this machine gets a token in its link."""
+    from attention_atlas.store.atlas import open_atlas
+
+    show([open_atlas(path) for path in atlases], host, port, browser)
+
+
+@app.command()
+def export(
+    atlas: Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="page.html, figure.svg, figure.png or folder/.")
+    ],
+    exact: Exact = False,
+) -> None:
+    """Write an atlas as one HTML file, a figure, or a folder for any web host."""
+    from attention_atlas.store.atlas import open_atlas
+
+    opened = open_atlas(atlas)
+    if output.suffix:
+        from attention_atlas.view import head_view
+
+        head_view(opened).save(output, exact=exact)
+    else:
+        from attention_atlas.serve.export import save_folder
+
+        save_folder(output, opened, exact=exact)
+    print(output)
+
+
+@app.command()
 def demo(
     model: Annotated[str, typer.Argument(metavar="[MODEL]")] = "builtin:gpt",
+    as_text: Annotated[
+        bool, typer.Option("--text", help="Print the receipt and each head's best link instead.")
+    ] = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    browser: Browser = True,
 ) -> None:
-    """Capture a built-in model on three sentences; print its receipt and each head's best link."""
+    """Capture a built-in model on three sentences and look at it."""
     from attention_atlas.record.run import capture as run
 
     atlas = run(model, list(DEMO_TEXTS), progress=False)
+    if not as_text:
+        say(summary(atlas))
+        show([atlas], host, port, browser)
+        return
     print(receipt_table(atlas.receipt))
     print()
     print("The strongest link of each head (who looks → at whom), first token left out:")
     for line in strongest_links(atlas):
         print(line)
+
+
+def show(atlases: "list[Atlas]", host: str, port: int | None, browser: bool) -> None:
+    """Serve until interrupted."""
+    from attention_atlas.serve.launch import serve as run
+
+    run(atlases, host, port, browser=browser, say=say)
 
 
 def receipt_table(receipt: "Receipt") -> str:

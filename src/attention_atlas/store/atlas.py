@@ -7,7 +7,7 @@ recomputed when asked for, whole or by rows, with mask, bias, soft cap and sink.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,17 @@ class Shard:
 
 def _safetensors(path: Path) -> Any:
     return safe_open(path, framework="numpy")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What stands beside q·k in one head's softmax."""
+
+    scale: float
+    softcap: float | None
+    sink: float | None
+    seen: npt.NDArray[np.bool_]  # (N, M)
+    added: Float32 | None  # (N, M), after the soft cap
 
 
 class Atlas:
@@ -179,6 +190,30 @@ class Atlas:
         """(M, E): the values that a head moves."""
         tower, layer, number = self._find(head)
         return self._vectors("value", tower, layer, number * layer.groups // layer.heads, input)
+
+    def terms(self, head: str | Head, input: int = 0) -> Terms:
+        """Scale, soft cap, sink, mask and bias of a head."""
+        tower, layer, number = self._find(head)
+        shard, stem = self._shard_of(input), f"{tower.name}.L{layer.layer}"
+        table, _ = self._blocks(shard, stem, input)
+        seen = np.zeros((int(table[:, 1].sum()), int(table[:, 2].sum())), bool)
+        added = np.zeros(seen.shape, np.float32)
+        n0 = m0 = 0
+        for row in table:
+            n, m = int(row[1]), int(row[2])
+            form = self._form(shard, row, range(number, number + 1))
+            here = slice(n0, n0 + n), slice(m0, m0 + m)
+            seen[here] = form.visible(n, m)[0]
+            bias = form.added(n, m)
+            added[here] = 0 if bias is None else bias[0]
+            n0, m0 = n0 + n, m0 + m
+        sink = float(shard.tensor(f"{stem}.sink")[number]) if layer.sink else None
+        return Terms(layer.scale, layer.softcap, sink, seen, added if added.any() else None)
+
+    def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
+        """Whether the "query", "key", "value" or "weights" of a layer are stored."""
+        where = self._tower(tower or "")
+        return f"{where.name}.L{layer}.{what}" in self._shard(0).names
 
     # How it is read ----------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""An atlas, or plain attention, shown: packets, server, saved page."""

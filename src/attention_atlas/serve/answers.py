@@ -1,0 +1,321 @@
+"""A path goes in, one packet comes out.
+
+about · input/0 · edges/0/encoder · rows/0/L5H1 · rows/0/L5H1/0-99 · layer/0/encoder/5 ·
+vectors/0/L5H1. Server, notebook and saved file differ only in how the bytes travel. Here nothing
+knows which; and nothing here opens a file by a name that came from outside.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.errors import AtlasError, PickError
+from attention_atlas.head import Head
+from attention_atlas.serve import wire
+from attention_atlas.serve.attention import Attention
+from attention_atlas.serve.edges import make_edges
+from attention_atlas.serve.tokens import shown, visible
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.manifest import Layer, Receipt, Tower
+
+LARGEST = 4_000_000  # weights in one packet of exact rows
+KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_LONGEST = 200
+_LABEL = 60  # letters of an input's label
+
+
+class Subject(Protocol):
+    """What a view is of: an Atlas, or plain Attention."""
+
+    @property
+    def towers(self) -> tuple[Tower, ...]: ...
+    def __len__(self) -> int: ...
+    def inputs(self) -> pd.DataFrame: ...
+    def tokens(self, input: int, stream: str | None = None) -> pd.DataFrame: ...
+    def layer_weights(
+        self, input: int = 0, layer: int = 0, tower: str | None = None
+    ) -> npt.NDArray[np.float32]: ...
+    def weights(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> npt.NDArray[np.float32]: ...
+
+
+class Answers:
+    """Packets of one subject, the recent ones kept."""
+
+    def __init__(self, subject: Subject):
+        self.subject = subject
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def packet(self, path: str) -> tuple[bytes, bool]:
+        """The packet of a path, and whether it is what was asked for or a Failure."""
+        if path in self._kept:
+            self._kept.move_to_end(path)
+            return self._kept[path], True
+        try:
+            packet = wire.pack(self.answer(path))
+        except AtlasError as problem:
+            return wire.pack(wire.Failure(str(problem))), False
+        self._keep(path, packet)
+        return packet, True
+
+    def answer(self, path: str) -> Any:
+        """The dataclass of a path; a PickError says what there is instead."""
+        if len(path) > _LONGEST:
+            raise PickError(f"a path of {len(path)} letters is too long; {_LONGEST} is the most")
+        word, *rest = path.split("/")
+        asked = ASKED.get(word)
+        if asked is None:
+            raise PickError(f"nothing is called {word[:40]!r}; there is {', '.join(ASKED)}")
+        fewest, most, give = asked
+        if not fewest <= len(rest) <= most:
+            raise PickError(f"{path[:80]!r} does not say what it asks for; see {word} in wire.py")
+        return give(self.subject, *rest)
+
+    def _keep(self, path: str, packet: bytes) -> None:
+        self._kept[path] = packet
+        while sum(map(len, self._kept.values())) > KEPT and len(self._kept) > 1:
+            self._kept.popitem(last=False)
+
+
+# What there is -----------------------------------------------------------------------------------
+
+
+def about(subject: Subject) -> wire.About:
+    frame = subject.inputs()
+    inputs = [_input_line(number, row) for number, row in enumerate(_records(frame))]
+    if isinstance(subject, Atlas):
+        return _about_atlas(subject, inputs)
+    notes = subject.notes if isinstance(subject, Attention) else []
+    return wire.About(
+        title="Attention", model="", model_class="", kind="attention",
+        receipt_line="attention as it was given", exact=False, inputs=inputs,
+        towers=[_tower_info(tower, lambda layer: False) for tower in subject.towers],
+        has_values=False, notes=notes,
+    )  # fmt: skip
+
+
+def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
+    def info(tower: Tower) -> wire.TowerInfo:
+        def has(layer: Layer) -> bool:
+            return all(atlas.has(what, layer.layer, tower.name) for what in ("query", "key"))
+
+        return _tower_info(tower, has)
+
+    notes = [
+        f"{tower.name}: some layers have a sink, so rows sum to less than one"
+        for tower in atlas.towers
+        if any(layer.sink for layer in tower.layers)
+    ]
+    lost = [one for one in atlas.receipt.layers if not one.exact]
+    notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
+    return wire.About(
+        title=atlas.manifest.model, model=atlas.manifest.model,
+        model_class=atlas.manifest.model_class, kind="atlas",
+        receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
+        towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
+        notes=notes,
+    )  # fmt: skip
+
+
+def receipt_line(receipt: Receipt) -> str:
+    if receipt.exact:
+        return f"capture exact ({receipt.worst_error:.1e})"
+    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    return f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
+
+
+def _input_line(number: int, row: dict[str, Any]) -> wire.InputLine:
+    texts = [visible(text) for text in (row.get("text"), row.get("second")) if text]
+    label = " / ".join(" ".join(text.replace("·", " ").split()) for text in texts)
+    cut = label if len(label) <= _LABEL else label[: _LABEL - 1].rstrip() + "…"
+    return wire.InputLine(
+        number, cut or f"{row['kind']} {number}", row["kind"], bool(row.get("second"))
+    )
+
+
+def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.TowerInfo:
+    layers = [
+        wire.LayerInfo(
+            layer.layer, layer.heads, layer.groups, layer.width, layer.value_width,
+            has_vectors(layer), layer.queries, layer.keys,
+        )
+        for layer in tower.layers
+    ]  # fmt: skip
+    queries, keys = tower.layers[0].queries, tower.layers[0].keys
+    role: Any = tower.role
+    return wire.TowerInfo(tower.name, role, queries, keys, tower.depth, layers)
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values, None where nothing is."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    rows: list[dict[str, Any]] = plain.to_dict("records")  # type: ignore[assignment]
+    return rows
+
+
+# One input ---------------------------------------------------------------------------------------
+
+
+def input_info(subject: Subject, number: str) -> wire.InputInfo:
+    i = _input(subject, number)
+    row = _records(subject.inputs().iloc[i : i + 1])[0]
+    frame = subject.tokens(i)
+    prettify = getattr(subject, "prettify", True)
+    streams = [
+        _stream(str(name), frame[frame["stream"] == name], int(row["prompt"]), prettify)
+        for name in frame["stream"].unique()
+    ]
+    return wire.InputInfo(
+        i, row.get("text") or "", row.get("second"), int(row["boundary"]), streams
+    )
+
+
+def _stream(name: str, frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.Stream:
+    raw, special = frame["text"].tolist(), frame["special"].tolist()
+    texts = shown(raw, special) if prettify else [visible(one) for one in raw]
+    columns = [frame[c].tolist() for c in ("id", "segment", "word", "row", "column", "position")]
+    tokens = [
+        wire.TokenInfo(
+            text, one, int(number), bool(flag), int(segment), int(word), int(row), int(column),
+            0 <= prompt <= int(position),
+        )
+        for text, one, flag, number, segment, word, row, column, position in zip(
+            texts, raw, special, *columns, strict=True
+        )
+    ]  # fmt: skip
+    return wire.Stream(name, tokens)
+
+
+# Its attention -----------------------------------------------------------------------------------
+
+
+def edges(subject: Subject, number: str, name: str) -> wire.Edges:
+    i, tower = _input(subject, number), _tower(subject, name)
+    layers = [layer.layer for layer in tower.layers]
+    return make_edges(i, name, layers, lambda one: subject.layer_weights(i, one, name))
+
+
+def rows(subject: Subject, number: str, name: str, part: str | None = None) -> wire.Rows:
+    i, head = _input(subject, number), str(Head.parse(name))
+    n, m = _size(subject, i, head)
+    first, last = (0, n - 1) if part is None else _range(part, n)
+    if (last - first + 1) * m > LARGEST:
+        raise PickError(
+            f"{head} has {n} × {m} weights; ask for at most {LARGEST // m} rows at once, "
+            f"as in rows/{i}/{head}/0-{LARGEST // m - 1}"
+        )
+    return wire.Rows(i, head, first, subject.weights(i, head, list(range(first, last + 1))))
+
+
+def layer(subject: Subject, number: str, name: str, which: str) -> wire.LayerWeights:
+    i, tower, found = _input(subject, number), _tower(subject, name), _count(which, "layer")
+    there = tower.find(found)
+    if there is not None:
+        n, m = (_tokens(subject, i, stream) for stream in (there.queries, there.keys))
+        if there.heads * n * m > LARGEST:
+            raise PickError(
+                f"layer {found} has {there.heads} × {n} × {m} weights, more than {LARGEST}; "
+                "ask for the rows of one head"
+            )
+    return wire.LayerWeights(i, name, found, subject.layer_weights(i, found, name))
+
+
+def vectors(subject: Subject, number: str, name: str) -> wire.Vectors:
+    i, head = _input(subject, number), Head.parse(name)
+    if not isinstance(subject, Atlas):
+        raise PickError(
+            "plain attention has no queries and keys; capture the model for them: "
+            "aa.neuron_view(aa.capture(model, text))"
+        )
+    query, key = subject.queries(head, i), subject.keys(head, i)
+    terms = subject.terms(head, i)
+    mask, seen = _mask(terms.seen)
+    has_value = "value" in subject.manifest.keep
+    return wire.Vectors(
+        i, str(head), terms.scale, terms.softcap, terms.sink, mask, _sharing(subject, head),
+        query, key, subject.values(head, i) if has_value else None, _short(terms.added), seen,
+    )  # fmt: skip
+
+
+def _mask(seen: npt.NDArray[np.bool_]) -> tuple[Any, npt.NDArray[np.uint8] | None]:
+    if seen.all():
+        return "full", None
+    if seen.shape[0] == seen.shape[1] and (seen == np.tri(len(seen), dtype=bool)).all():
+        return "causal", None
+    return "given", seen.astype(np.uint8)
+
+
+def _short(added: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | None:
+    """One row stands for all where all are equal."""
+    return added[:1] if added is not None and (added == added[:1]).all() else added
+
+
+def _sharing(atlas: Atlas, head: Head) -> list[str]:
+    table = atlas.heads()
+    mine = table[table["head"] == str(head)].iloc[0]
+    alike = (table[["tower", "layer", "group"]] == mine[["tower", "layer", "group"]]).all(axis=1)
+    return [str(name) for name in table[alike]["head"]]
+
+
+# How things are found ----------------------------------------------------------------------------
+
+
+def _input(subject: Subject, number: str) -> int:
+    i = _count(number, "input")
+    if i >= len(subject):
+        raise PickError(f"there is no input {i}; there are 0 to {len(subject) - 1}")
+    return i
+
+
+def _count(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise PickError(f"{text[:40]!r} is no {what}; give its number, from 0")
+    return int(text)
+
+
+def _tower(subject: Subject, name: str) -> Tower:
+    found = next((tower for tower in subject.towers if tower.name == name), None)
+    if found is None:
+        there = ", ".join(tower.name for tower in subject.towers)
+        raise PickError(f"no tower is named {name[:40]!r}; there is {there}")
+    return found
+
+
+def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:
+    """Queries and keys of a head."""
+    head = Head.parse(name)
+    tower = _tower(subject, head.tower) if head.tower else subject.towers[0]
+    found = tower.find(head.layer)
+    if found is None or head.head >= found.heads or (not head.tower and len(subject.towers) > 1):
+        subject.weights(i, head, [0])  # says what there is
+        raise PickError(f"there is no {head}")
+    return _tokens(subject, i, found.queries), _tokens(subject, i, found.keys)
+
+
+def _tokens(subject: Subject, i: int, stream: str) -> int:
+    return len(subject.tokens(i, stream))
+
+
+def _range(part: str, n: int) -> tuple[int, int]:
+    found = _RANGE.fullmatch(part)
+    if not found or len(part) > 20 or not int(found[1]) <= int(found[2]) < n:
+        raise PickError(f"{part[:40]!r} is no range of rows; give first-last within 0-{n - 1}")
+    return int(found[1]), int(found[2])
+
+
+# First word of a path → how many words follow, at least and at most, and who answers.
+ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
+    "about": (0, 0, about),
+    "input": (1, 1, input_info),
+    "edges": (2, 2, edges),
+    "rows": (2, 3, rows),
+    "layer": (3, 3, layer),
+    "vectors": (2, 2, vectors),
+}

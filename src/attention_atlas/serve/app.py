@@ -1,0 +1,107 @@
+"""The page and its packets over HTTP.
+
+    /            the page          /api/about …            its packets
+    /1/          of a second one   /1/api/about …
+
+Only files that are named here and packets that `answers` makes leave the server: no path of a
+request is ever opened.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from attention_atlas.serve import wire
+from attention_atlas.serve.answers import Answers, Subject
+from attention_atlas.serve.guard import COOKIE, HEADERS, Guard
+from attention_atlas.serve.static_files import SERVED, static
+
+PACKET = "application/octet-stream"
+_log = logging.getLogger("attention_atlas")
+
+
+def make_app(subjects: Sequence[Subject], guard: Guard | None = None) -> FastAPI:
+    """The server of some subjects; the first is at /, each at its number."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    rules = guard or Guard()
+    answers = [Answers(one) for one in subjects]
+
+    @app.middleware("http")
+    async def guarded(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        response = _refusal(request, rules) or await _safely(request, call_next)
+        response.headers.update(HEADERS)
+        if rules.token and request.query_params.get("token") and response.status_code < 400:
+            response.set_cookie(COOKIE, rules.token, httponly=True, samesite="strict")
+        return response
+
+    def page(answer: Answers | None) -> Response:
+        if answer is None:
+            return _refused("there is no such page", 404)
+        return Response(static("page.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    async def packet(answer: Answers | None, path: str) -> Response:
+        if answer is None:
+            return _refused("there is no such atlas", 404)
+        content, found = await run_in_threadpool(answer.packet, path)
+        return Response(content, 200 if found else 404, media_type=PACKET)
+
+    def asset(name: str) -> Response:
+        if name not in SERVED:
+            return _refused("there is no such page", 404)
+        return Response(static(name).read_bytes(), media_type=SERVED[name])
+
+    def numbered(number: int) -> Answers | None:
+        return answers[number] if 0 <= number < len(answers) else None
+
+    @app.get("/")
+    def first_page() -> Response:
+        return page(answers[0])
+
+    @app.get("/api/{path:path}")
+    async def first_packet(path: str) -> Response:
+        return await packet(answers[0], path)
+
+    @app.get("/{number:int}/")
+    def numbered_page(number: int) -> Response:
+        return page(numbered(number))
+
+    @app.get("/{number:int}/api/{path:path}")
+    async def numbered_packet(number: int, path: str) -> Response:
+        return await packet(numbered(number), path)
+
+    @app.get("/{number:int}/{name}")
+    def numbered_asset(number: int, name: str) -> Response:
+        return asset(name)
+
+    @app.get("/{name}")
+    def first_asset(name: str) -> Response:
+        return asset(name)
+
+    return app
+
+
+def _refusal(request: Request, rules: Guard) -> Response | None:
+    if not rules.knows_host(request.headers.get("host")):
+        return _refused("this server does not go by that name", 421)
+    if not rules.admits(request.query_params.get("token"), request.headers.get("cookie")):
+        return _refused("this link lacks its token; use the one that was printed", 403)
+    return None
+
+
+async def _safely(
+    request: Request, call_next: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """Whatever goes wrong in one request stays in it."""
+    try:
+        return await call_next(request)
+    except Exception:
+        _log.exception("a request failed: %s", request.url.path)
+        return _refused("this could not be answered; the server's log says why", 500)
+
+
+def _refused(why: str, status: int) -> Response:
+    return Response(wire.pack(wire.Failure(why)), status, media_type=PACKET)

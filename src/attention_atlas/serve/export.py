@@ -1,0 +1,185 @@
+"""One HTML file with everything inside, or a folder for any web host.
+
+Both carry the very packets that the server would answer. A file holds the edge lists; whole rows
+and vectors come along when asked for (`exact`), vectors also where the neuron view was asked for.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import InputError, StoreError
+from attention_atlas.head import Head
+from attention_atlas.serve import wire
+from attention_atlas.serve.answers import LARGEST, Answers, Subject
+from attention_atlas.serve.static_files import SERVED, static
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.files import write_whole
+from attention_atlas.store.manifest import Layer, Tower
+
+_PLACE = b"<!--ATLAS-DATA-->"
+_VECTOR_BYTES = 8_000_000  # of a saved neuron view; beyond, only the picked layer comes along
+
+
+def save_page(
+    path: Path,
+    subject: Subject,
+    picks: Mapping[str, Any],
+    *,
+    exact: bool = False,
+    inputs: Sequence[int] | None = None,
+) -> None:
+    """Write one HTML file that needs nothing else."""
+    pieces = page_pieces(subject, picks, exact=exact, inputs=inputs)
+
+    def write(part: Path) -> None:
+        with part.open("wb") as file:
+            file.writelines(pieces)
+
+    write_whole(path, write)
+
+
+def page_pieces(
+    subject: Subject,
+    picks: Mapping[str, Any],
+    *,
+    exact: bool = False,
+    inputs: Sequence[int] | None = None,
+) -> Iterator[bytes]:
+    """The bytes of the file, a packet at a time."""
+    before, place, after = static("file.html").read_bytes().partition(_PLACE)
+    if not place:
+        raise StoreError("the template of saved pages is damaged; build it again: make web")
+    answers = Answers(subject)
+    options = {"tab": "text", "picks": dict(picks), "chrome": "file", "live": False}
+    yield before
+    yield _block('type="application/json" id="atlas-options"', _json(options))
+    for name in _paths(subject, picks, exact, inputs):
+        content = base64.b64encode(wire.pack(answers.answer(name)))
+        yield _block(f'type="application/octet-stream;base64" data-path="{escape(name)}"', content)
+    yield after
+
+
+def _block(attributes: str, content: bytes) -> bytes:
+    return b"<script " + attributes.encode() + b">" + content + b"</script>\n"
+
+
+def _json(value: Any) -> bytes:
+    """JSON in which nothing can end the script that it stands in."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c").encode()
+
+
+def save_folder(folder: Path, subject: Subject, *, exact: bool = False) -> None:
+    """Write a folder that any web host can serve: the page, and its packets as files."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / "api" / "about").exists():
+        raise InputError(f"{folder} is not empty and no exported atlas; give another folder")
+    answers = Answers(subject)
+    write_whole(folder / "index.html", lambda part: _copy("page.html", part))
+    for name in SERVED:
+        write_whole(folder / name, lambda part, name=name: _copy(name, part))  # type: ignore[misc]
+    for path in _folder_paths(subject, exact):
+        packet = wire.pack(answers.answer(path))
+        write_whole(folder / "api" / path, lambda part, packet=packet: _put(packet, part))  # type: ignore[misc]
+
+
+def _copy(name: str, part: Path) -> None:
+    part.write_bytes(static(name).read_bytes())
+
+
+def _put(packet: bytes, part: Path) -> None:
+    part.write_bytes(packet)
+
+
+# What comes along --------------------------------------------------------------------------------
+
+
+def _paths(
+    subject: Subject, picks: Mapping[str, Any], exact: bool, inputs: Sequence[int] | None
+) -> Iterator[str]:
+    numbers = range(len(subject)) if inputs is None else inputs
+    yield from _overview(subject, numbers)
+    if exact:
+        yield from _rows(subject, numbers)
+    if exact or picks.get("view") == "neuron":
+        yield from _vectors(subject, picks, exact, numbers)
+
+
+def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
+    numbers = range(len(subject))
+    yield from _overview(subject, numbers)
+    yield from _vectors(subject, {}, True, numbers)
+    if exact:
+        yield from _rows(subject, numbers)
+
+
+def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
+    yield "about"
+    for i in numbers:
+        yield f"input/{i}"
+        for tower in subject.towers:
+            yield f"edges/{i}/{tower.name}"
+
+
+def _rows(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
+    """Whole rows of every head, but for towers whose edge lists are complete anyway."""
+    for i in numbers:
+        for tower in subject.towers:
+            if Answers(subject).answer(f"edges/{i}/{tower.name}").index is None:
+                continue
+            for layer, head in _heads(tower):
+                n = len(subject.tokens(i, layer.queries))
+                step = max(1, LARGEST // len(subject.tokens(i, layer.keys)))
+                name = f"rows/{i}/{_name(subject, tower, layer, head)}"
+                if n <= step:
+                    yield name
+                    continue
+                yield from (f"{name}/{r}-{min(n, r + step) - 1}" for r in range(0, n, step))
+
+
+def _vectors(
+    subject: Subject, picks: Mapping[str, Any], every: bool, numbers: Sequence[int]
+) -> Iterator[str]:
+    if not isinstance(subject, Atlas):
+        return
+    bare = subject
+    known = [
+        (tower, layer, head)
+        for tower in bare.towers
+        for layer, head in _heads(tower)
+        if all(bare.has(what, layer.layer, tower.name) for what in ("query", "key"))
+    ]
+    if not every and _vector_bytes(bare, known, numbers) > _VECTOR_BYTES:
+        tower_name = picks.get("tower") or bare.towers[0].name
+        known = [
+            one
+            for one in known
+            if one[0].name == tower_name and one[1].layer == picks.get("layer", 0)
+        ]
+    for i in numbers:
+        for tower, layer, head in known:
+            yield f"vectors/{i}/{_name(subject, tower, layer, head)}"
+
+
+def _vector_bytes(
+    atlas: Atlas, known: Sequence[tuple[Tower, Layer, int]], numbers: Sequence[int]
+) -> int:
+    return sum(
+        4 * (layer.width * (n + m) + layer.value_width * m)
+        for i in numbers
+        for n, m in [(len(atlas.tokens(i)), len(atlas.tokens(i)))]
+        for _, layer, _ in known
+    )
+
+
+def _heads(tower: Tower) -> Iterator[tuple[Layer, int]]:
+    for layer in tower.layers:
+        for head in range(layer.heads):
+            yield layer, head
+
+
+def _name(subject: Subject, tower: Tower, layer: Layer, head: int) -> str:
+    prefix = tower.name if len(subject.towers) > 1 else ""
+    return str(Head(prefix, layer.layer, head))

@@ -1,0 +1,121 @@
+"""How is the server started, and how does a person get to it?"""
+
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import uvicorn
+
+from attention_atlas.errors import InputError
+from attention_atlas.serve.answers import Subject
+from attention_atlas.serve.app import make_app
+from attention_atlas.serve.guard import Guard
+from attention_atlas.serve.static_files import static
+
+_USUAL = 8642
+_PATIENCE = 20.0  # seconds until a started server must answer
+
+
+@dataclass
+class Running:
+    """A server in a thread of its own."""
+
+    url: str
+    _server: uvicorn.Server
+    _thread: threading.Thread
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start(subjects: Sequence[Subject], host: str = "127.0.0.1", port: int | None = None) -> Running:
+    """Serve in the background; gives back when it answers."""
+    server, listener, url = _prepared(subjects, host, port)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    end = time.monotonic() + _PATIENCE
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > end:
+            raise InputError(f"the server at {host} did not start; try another --host or --port")
+        time.sleep(0.01)
+    return Running(url, server, thread)
+
+
+def serve(
+    subjects: Sequence[Subject],
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    browser: bool = True,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve until interrupted."""
+    server, listener, url = _prepared(subjects, host, port)
+    say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    with suppress(KeyboardInterrupt):
+        server.run([listener])
+
+
+def _prepared(
+    subjects: Sequence[Subject], host: str, port: int | None
+) -> tuple[uvicorn.Server, socket.socket, str]:
+    static("page.html")  # says so now if nothing is built
+    guard = Guard.of(host)
+    listener = _listen(host, port)
+    config = uvicorn.Config(
+        make_app(subjects, guard), log_level="error", access_log=False, lifespan="off",
+        server_header=False,
+    )  # fmt: skip
+    return uvicorn.Server(config), listener, _link(guard, listener)
+
+
+def _link(guard: Guard, listener: socket.socket) -> str:
+    wildcard = guard.host in ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
+    name = socket.gethostname() if wildcard else guard.host
+    shown = f"[{name}]" if ":" in name else name
+    token = f"?token={guard.token}" if guard.token else ""
+    return f"http://{shown}:{listener.getsockname()[1]}/{token}"
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """A bound socket; without a port the usual one, or any that is free."""
+    for candidate in (_USUAL, 0) if port is None else (port,):
+        try:
+            return _bound(host, candidate)
+        except OSError as problem:
+            if candidate != _USUAL or port is not None:
+                raise InputError(
+                    f"cannot listen at {host}:{candidate} ({problem.strerror or problem}); "
+                    "give another --host or --port"
+                ) from problem
+    raise AssertionError("port 0 either binds or raises")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError, OverflowError) as problem:
+        raise OSError(None, f"no address: {problem}") from problem
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,347 @@
+"""See attention: head view, model view, neuron view, in one line each.
+
+aa.head_view(atlas)                      an atlas, or what aa.capture gives
+aa.head_view(attention, tokens)          plain tensors, with the arguments of BertViz
+aa.model_view(…)  aa.neuron_view(atlas)
+view.save("page.html" | "figure.svg" | "figure.png")        view.picks
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.errors import InputError, PickError
+from attention_atlas.head import Head
+from attention_atlas.serve.answers import Answers, Subject
+from attention_atlas.serve.attention import Part, make
+from attention_atlas.serve.rescue import find_attention
+from attention_atlas.serve.wire import Picks
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.manifest import Tower
+
+_ENDINGS = (".html", ".svg", ".png")
+
+
+class Html:
+    """A page as text, in the shape that BertViz returns: `.data`."""
+
+    def __init__(self, data: str):
+        self.data = data
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return (
+            f'<iframe srcdoc="{escape(self.data)}" sandbox="allow-scripts" '
+            'style="width:100%;height:640px;border:0"></iframe>'
+        )
+
+
+class View:
+    """One view of an atlas or of plain attention; a notebook shows it."""
+
+    def __init__(self, subject: Subject, picks: dict[str, Any]):
+        self.subject = subject
+        self._picks = picks
+        self._widget: Any = None
+
+    def __repr__(self) -> str:
+        return f"<View: {self._picks['view']} of {self.subject!r}>"
+
+    @property
+    def picks(self) -> dict[str, Any]:
+        """What the person picked: head, token, hidden tokens and so on."""
+        return dict(self._widget.picks if self._widget is not None else self._picks)
+
+    @picks.setter
+    def picks(self, picks: dict[str, Any]) -> None:
+        unknown = sorted(set(picks) - set(asdict(Picks())))
+        if unknown:
+            known = ", ".join(asdict(Picks()))
+            raise PickError(f"nothing to pick is called {unknown[0]!r}; there is {known}")
+        self._picks = {**self.picks, **picks}
+        if self._widget is not None:
+            self._widget.picks = self._picks
+
+    @property
+    def widget(self) -> Any:
+        """The notebook widget behind the view, made on first use."""
+        if self._widget is None:
+            from attention_atlas.widget import AtlasWidget
+
+            options = {"tab": "text", "chrome": "cell"}
+            self._widget = AtlasWidget(self.subject, dict(self._picks), options)
+        return self._widget
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.widget._repr_mimebundle_(**options)
+
+    def save(self, path: str | Path, exact: bool = False) -> Path:
+        """Write page.html, figure.svg or figure.png; `exact` puts whole rows into the page."""
+        target = Path(path)
+        if target.suffix not in _ENDINGS:
+            raise InputError(f"{target.name} is no kind of file; end it in {', '.join(_ENDINGS)}")
+        if target.suffix == ".html":
+            from attention_atlas.serve.export import save_page
+
+            save_page(target, self.subject, self.picks, exact=exact)
+        else:
+            from attention_atlas.serve.figure import save_figure
+
+            save_figure(target, self.subject, self.picks)
+        return target
+
+    def html(self, exact: bool = False) -> Html:
+        """The saved page as text."""
+        from attention_atlas.serve.export import page_pieces
+
+        return Html(b"".join(page_pieces(self.subject, self.picks, exact=exact)).decode())
+
+
+# The three views ---------------------------------------------------------------------------------
+
+
+def head_view(
+    attention: Any = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    layer: int | None = None,
+    heads: Sequence[int | str] | None = None,
+    encoder_attention: Any = None,
+    decoder_attention: Any = None,
+    cross_attention: Any = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    html_action: str | None = None,
+    *,
+    input: int = 0,
+    tower: str | None = None,
+) -> Any:
+    """Lines from the tokens that look to those looked at, one or several heads at once.
+
+    attention is an Atlas or plain tensors with `tokens`; the other arguments are BertViz's.
+    html_action "return" gives an object with the page in `.data`, "view" displays at once.
+    """
+    subject = _subject(
+        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention,
+        cross_attention, encoder_tokens, decoder_tokens, include_layers, sys._getframe(1),
+    )  # fmt: skip
+    return _given(View(subject, _picks(subject, "head", input, tower, layer, heads)), html_action)
+
+
+def model_view(
+    attention: Any = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    display_mode: str = "auto",
+    encoder_attention: Any = None,
+    decoder_attention: Any = None,
+    cross_attention: Any = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+    html_action: str | None = None,
+    *,
+    input: int = 0,
+    tower: str | None = None,
+) -> Any:
+    """All layers and heads as small pictures. Arguments as in `head_view`."""
+    subject = _subject(
+        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention,
+        cross_attention, encoder_tokens, decoder_tokens, include_layers, sys._getframe(1),
+    )  # fmt: skip
+    picks = _picks(subject, "model", input, tower, None, None)
+    picks["theme"] = _theme(display_mode)
+    picks["shownLayers"] = None if include_layers is None else [int(one) for one in include_layers]
+    picks["shownHeads"] = _shown_heads(subject, include_heads)
+    return _given(View(subject, picks), html_action)
+
+
+def neuron_view(
+    atlas: Any,
+    *,
+    layer: int | None = None,
+    head: int | str | None = None,
+    input: int = 0,
+    tower: str | None = None,
+    display_mode: str = "auto",
+    html_action: str | None = None,
+) -> Any:
+    """How query and key come to each weight of one head, neuron by neuron; needs an Atlas."""
+    if not isinstance(atlas, Atlas):
+        raise InputError(
+            "the neuron view needs queries and keys, which plain attention has not; capture them: "
+            "aa.neuron_view(aa.capture(model, text))"
+        )
+    picks = _picks(atlas, "neuron", input, tower, layer, [0 if head is None else head])
+    picks["theme"] = _theme(display_mode)
+    return _given(View(atlas, picks), html_action)
+
+
+def _given(view: View, html_action: str | None) -> Any:
+    if html_action == "return":
+        return view.html()
+    if html_action == "view":
+        from IPython.display import display
+
+        display(view)
+        return None
+    if html_action is not None:
+        raise InputError(f"html_action is {html_action!r}; there is 'view' and 'return'")
+    return view
+
+
+# What is looked at -------------------------------------------------------------------------------
+
+
+def _subject(
+    attention: Any,
+    tokens: Sequence[str] | None,
+    sentence_b_start: int | None,
+    prettify: bool,
+    encoder_attention: Any,
+    decoder_attention: Any,
+    cross_attention: Any,
+    encoder_tokens: Sequence[str] | None,
+    decoder_tokens: Sequence[str] | None,
+    layers: Sequence[int] | None,
+    caller: Any,
+) -> Subject:
+    if isinstance(attention, Atlas):
+        return attention
+    both = encoder_attention, decoder_attention, cross_attention, encoder_tokens, decoder_tokens
+    if attention is None:
+        parts = _sides(*both, layers)
+        given = {"encoder": encoder_tokens, "decoder": decoder_tokens}
+        streams = {name: texts for name, texts in given.items() if texts is not None}
+        return make(parts, streams, None, prettify)
+    if any(one is not None for one in both):
+        raise InputError(
+            "attention is for models with one tower; for an encoder–decoder leave it out and give "
+            "encoder_attention, decoder_attention and cross_attention"
+        )
+    if tokens is None:
+        raise InputError("tokens are missing; give the tokens that the model read")
+    found = find_attention(caller.f_locals, len(tokens)) if _is_empty(attention) else None
+    taken = attention if found is None else found[0]
+    subject = make([Part("self", taken, "text", "text", layers)], {"text": tokens},
+                   sentence_b_start, prettify)  # fmt: skip
+    if found is not None:
+        subject.notes.append(f"the attention given was empty; shown is {found[1]}")
+    return subject
+
+
+def _is_empty(attention: Any) -> bool:
+    return isinstance(attention, tuple | list) and not attention
+
+
+def _sides(
+    encoder: Any,
+    decoder: Any,
+    cross: Any,
+    encoder_tokens: Sequence[str] | None,
+    decoder_tokens: Sequence[str] | None,
+    layers: Sequence[int] | None,
+) -> list[Part]:
+    """The towers of an encoder–decoder, those that were given."""
+    if encoder is None and decoder is None and cross is None:
+        raise InputError(
+            "there is nothing to see; give an Atlas, attention with tokens, or the attention of "
+            "an encoder–decoder"
+        )
+    if encoder_tokens is None and (encoder is not None or cross is not None):
+        raise InputError("encoder_tokens are missing; give the tokens that the encoder read")
+    if decoder_tokens is None and (decoder is not None or cross is not None):
+        raise InputError("decoder_tokens are missing; give the tokens that the decoder read")
+    known = (
+        ("encoder", encoder, "encoder", "encoder"),
+        ("decoder", decoder, "decoder", "decoder"),
+        ("cross", cross, "decoder", "encoder"),
+    )
+    return [
+        Part(name, given, queries, keys, _those_there(given, layers))
+        for name, given, queries, keys in known
+        if given is not None
+    ]
+
+
+def _those_there(given: Any, layers: Sequence[int] | None) -> list[int] | None:
+    """Encoder and decoder may differ in depth: each keeps the asked layers that it has."""
+    return None if layers is None else [one for one in layers if one < len(given)]
+
+
+# What is picked at first -------------------------------------------------------------------------
+
+
+def _picks(
+    subject: Subject,
+    view: str,
+    input: int,
+    tower: str | None,
+    layer: int | None,
+    heads: Sequence[int | str] | None,
+) -> dict[str, Any]:
+    answers = Answers(subject)
+    answers.answer(f"input/{input}")  # says what there is, if not this
+    names = [one for one in heads or () if isinstance(one, str)]
+    if names and layer is None:
+        first = Head.parse(names[0])
+        tower, layer = first.tower or tower, first.layer
+    where = _tower(subject, tower)
+    number = where.layers[0].layer if layer is None else layer
+    found = where.find(number)
+    if found is None:
+        there = ", ".join(str(one.layer) for one in where.layers)
+        raise PickError(f"{where.name} has no layer {number}; it has {there}")
+    picked = range(found.heads) if heads is None else [_number(one) for one in heads]
+    beyond = [one for one in picked if not 0 <= one < found.heads]
+    if beyond:
+        raise PickError(
+            f"there is no head {beyond[0]}: layer {number} has heads 0 to {found.heads - 1}"
+        )
+    prefix = where.name if len(subject.towers) > 1 else ""
+    start = asdict(Picks())
+    return {
+        **start,
+        "view": view,
+        "input": input,
+        "tower": where.name,
+        "layer": number,
+        "heads": [str(Head(prefix, number, one)) for one in picked],
+    }
+
+
+def _tower(subject: Subject, name: str | None) -> Tower:
+    if name is None:
+        return subject.towers[0]
+    found = next((tower for tower in subject.towers if tower.name == name), None)
+    if found is None:
+        there = ", ".join(tower.name for tower in subject.towers)
+        raise PickError(f"no tower is named {name!r}; there is {there}")
+    return found
+
+
+def _number(head: int | str) -> int:
+    return Head.parse(head).head if isinstance(head, str) else int(head)
+
+
+def _shown_heads(subject: Subject, heads: Sequence[int] | None) -> list[int] | None:
+    if heads is None:
+        return None
+    most = max(layer.heads for tower in subject.towers for layer in tower.layers)
+    beyond = [one for one in heads if not 0 <= one < most]
+    if beyond:
+        raise PickError(f"include_heads asks for head {beyond[0]}; there are 0 to {most - 1}")
+    return [int(one) for one in heads]
+
+
+def _theme(display_mode: str) -> str:
+    if display_mode not in ("auto", "light", "dark"):
+        raise InputError(f"display_mode is {display_mode!r}; there is auto, light and dark")
+    return display_mode

@@ -1,0 +1,30 @@
+"""The page inside a notebook cell.
+
+The cell asks for packets by message, and what the person picks comes back as `picks`.
+"""
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attention_atlas.serve.answers import Answers, Subject
+from attention_atlas.serve.static_files import static
+
+
+class AtlasWidget(anywidget.AnyWidget):
+    """One view of one subject; made by `aa.head_view` and its like."""
+
+    picks = traitlets.Dict().tag(sync=True)
+    options = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, subject: Subject, picks: dict[str, Any], options: dict[str, Any]):
+        self._answers = Answers(subject)
+        super().__init__(_esm=static("widget.js").read_text("utf-8"), picks=picks, options=options)
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+        if not isinstance(message, dict) or message.get("kind") != "get":
+            return
+        packet, _found = self._answers.packet(str(message.get("path")))
+        self.send({"kind": "answer", "id": message.get("id")}, [packet])

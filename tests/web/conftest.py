@@ -1,0 +1,99 @@
+"""A real Chromium, the built page, and a server of a few atlases."""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import attention_atlas as aa
+import hatch_build
+from attention_atlas.serve.figure import FLAGS, find_browser
+from attention_atlas.serve.launch import start
+from tests import atlases
+
+ROOT = Path(__file__).parents[2]
+SIZE: Any = {"width": 1280, "height": 860}
+EVIL = "</script><img src=x onerror=\"document.title='owned'\">"
+PATIENCE = 30_000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """web/ is built once, whichever worker comes first."""
+    lock = ROOT / ".cache" / "web.lock"
+    lock.parent.mkdir(exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        hatch_build.build(ROOT)
+
+
+@pytest.fixture(scope="session")
+def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """gpt; bert (its input 1 is a pair); seq2seq; plain attention; evil tokens; no vectors."""
+    folder = tmp_path_factory.mktemp("atlases")
+    gpt = atlases.gpt(folder)
+    n = len(gpt.tokens(0))
+    words = gpt.tokens(0)["text"].tolist()
+    layers = [gpt.layer_weights(0, layer)[None] for layer in range(6)]
+    evil = aa.head_view(layers, [EVIL, *words[1 : n - 1], "<b>bold</b>"]).subject
+    return {
+        "gpt": gpt,
+        "bert": atlases.bert(folder),
+        "seq2seq": atlases.seq2seq(folder),
+        "plain": aa.head_view(layers, words).subject,
+        "evil": evil,
+        "bare": aa.capture(
+            "builtin:gpt", atlases.SENTENCE, path=folder / "bare.atlas", keep=("weights",),
+            progress=False,
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def page_url(built: None, subjects: dict[str, Any]) -> Iterator[Callable[..., str]]:
+    """The address of a subject by its name; "pair" is the pair of bert."""
+    with start(list(subjects.values()), port=0) as running:
+        places = {name: f"{running.url}{i}/" for i, name in enumerate(subjects)}
+
+        def address(name: str, hash: str = "") -> str:
+            if name == "pair":
+                return address("bert", f"input=1&{hash}".rstrip("&"))
+            return places[name] + (f"#{hash}" if hash else "")
+
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh page that must not say anything on its console by the end."""
+    context = browser.new_context(viewport=SIZE)
+    opened = context.new_page()
+    said: list[str] = []
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.on("console", lambda line: said.append(line.text) if line.type == "error" else None)
+    yield opened
+    context.close()
+    assert said == []
+
+
+@pytest.fixture
+def open_page(page: Page, page_url: Callable[..., str]) -> Callable[..., Page]:
+    """Go to a subject's page and wait for its first full frame."""
+
+    def go(name: str, hash: str = "") -> Page:
+        page.goto(page_url(name, hash))
+        page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+        return page
+
+    return go

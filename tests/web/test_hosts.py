@@ -1,0 +1,246 @@
+"""The three hosts of the page: a server, a file with the network cut, a real JupyterLab."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+import attention_atlas as aa
+from attention_atlas.view import View
+from tests.web.conftest import EVIL, PATIENCE, SIZE
+
+
+def _saved(subject: Any, folder: Path, **options: Any) -> Path:
+    view = aa.head_view(subject) if isinstance(subject, aa.Atlas) else View(subject, _first_picks())
+    return view.save(folder / "page.html", **options)
+
+
+def _first_picks() -> dict[str, Any]:
+    return {"view": "head", "tower": "self", "layer": 0, "heads": ["L0H0"]}
+
+
+# A file ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert", "seq2seq", "plain"])
+def test_a_saved_page_works_with_the_network_cut_and_asks_for_nothing(
+    name: str, browser: Browser, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    path = _saved(subjects[name], tmp_path)
+    context = browser.new_context(viewport=SIZE, offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda line: said.append(line.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+    page.get_by_test_id("query-0-2").click()
+    expect(page.get_by_test_id("partners")).to_be_visible()
+    for key in "2413":
+        page.keyboard.press(key)
+        page.wait_for_timeout(100)
+    context.close()
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    assert said == []
+
+
+def test_a_saved_neuron_view_opens_on_its_neurons(
+    page: Page, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    path = aa.neuron_view(subjects["gpt"], layer=2, head=1).save(tmp_path / "page.html")
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+    assert page.evaluate("attentionAtlas.picks().view") == "neuron"
+    assert page.evaluate("attentionAtlas.picks().heads") == ["L2H1"]
+
+
+def test_a_static_folder_works_on_a_plain_web_server(
+    page: Page, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    from attention_atlas.serve.export import save_folder
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    save_folder(tmp_path / "site", subjects["gpt"])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        page.goto(f"http://127.0.0.1:{server.server_port}/site/")
+        page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+        page.keyboard.press("3")
+        page.wait_for_timeout(300)
+        assert page.get_by_role("alert").count() == 0
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# A figure ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["head_view", "model_view", "neuron_view"])
+def test_a_figure_is_vector_text_and_opens_on_its_own(
+    view: str, page: Page, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    shown: dict[str, Any] = {
+        "head_view": aa.head_view,
+        "model_view": aa.model_view,
+        "neuron_view": aa.neuron_view,
+    }
+    path = shown[view](subjects["gpt"]).save(tmp_path / "figure.svg")
+    tree = ElementTree.parse(path)
+    kinds = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert "text" in kinds and kinds & {"path", "line"} and not kinds & {"image", "foreignObject"}
+    page.goto(path.as_uri())
+    words = page.locator("text").all_text_contents()
+    assert any("L" in one or "layer" in one for one in words)
+    assert "traveller" in "".join(words).replace("·", "") or view == "model_view"
+
+
+def test_a_png_is_the_same_figure(subjects: dict[str, Any], tmp_path: Path) -> None:
+    view = aa.head_view(subjects["gpt"])
+    svg = ElementTree.parse(view.save(tmp_path / "figure.svg")).getroot()
+    with Image.open(view.save(tmp_path / "figure.png")) as picture:
+        size = picture.size
+    wide, high = float(svg.attrib["width"]), float(svg.attrib["height"])
+    assert size == pytest.approx((2 * wide, 2 * high), abs=2)
+
+
+# Tokens that would break out ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["served", "saved"])
+@pytest.mark.parametrize("view", ["1", "2", "4"])
+def test_a_token_with_markup_does_nothing_and_is_shown_as_text(
+    host: str,
+    view: str,
+    page: Page,
+    page_url: Callable[..., str],
+    subjects: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    page.on("dialog", lambda dialog: pytest.fail(f"a token opened {dialog.message}"))
+    path = _saved(subjects["evil"], tmp_path) if host == "saved" else None
+    page.goto(path.as_uri() if path else page_url("evil"))
+    page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+    expect(page.get_by_test_id("query-0-0")).to_contain_text("</script>")
+    page.get_by_test_id("query-0-0").click()
+    page.keyboard.press(view)
+    page.wait_for_timeout(200)
+    svg: str = page.evaluate("attentionAtlas.svg()")
+    assert page.locator("img").count() == 0 and page.locator("b", has_text="bold").count() == 0
+    assert page.title() != "owned"
+    assert "<img" not in svg and "<script" not in svg.lower()
+    assert EVIL.startswith("</script>")
+
+
+# A notebook --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A JupyterLab of its own, with nobody's settings."""
+    folder = tmp_path_factory.mktemp("lab")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [
+        f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--no-browser", "--allow-root",
+        "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}",
+        "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.expose_app_in_browser=True",
+    ]  # fmt: skip
+    places = {name: str(folder / ".home") for name in ("HOME", "JUPYTER_CONFIG_DIR", "IPYTHONDIR")}
+    import os
+
+    with (folder / "lab.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], stdout=log, stderr=log,
+            env={**os.environ, **places},
+        )  # fmt: skip
+        url = f"http://127.0.0.1:{port}"
+        end = time.monotonic() + 60
+        while not _answers(f"{url}/api"):
+            assert time.monotonic() < end, (folder / "lab.log").read_text()
+            time.sleep(0.5)
+        yield url, folder
+        process.terminate()
+        process.wait(30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _notebook(*cells: str) -> str:
+    made: list[dict[str, Any]] = [
+        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source, "outputs": [],
+         "execution_count": None}
+        for i, source in enumerate(cells)
+    ]  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
+    lab: tuple[str, Path], browser: Browser, subjects: dict[str, Any]
+) -> None:
+    url, folder = lab
+    atlas = str(subjects["gpt"].path)
+    (folder / "try.ipynb").write_text(
+        _notebook(
+            f"import attention_atlas as aa\natlas = aa.open({atlas!r})\n"
+            "first = aa.head_view(atlas, layer=2, heads=[1])\nfirst",
+            "second = aa.model_view(atlas)\nsecond",
+            "print('PICKED', first.picks['token'], first.picks['view'], second.picks['view'])",
+        )
+    )
+    context = browser.new_context(viewport={"width": 1400, "height": 1600})
+    page = context.new_page()
+    page.goto(f"{url}/lab/tree/try.ipynb?reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    expect(page.locator(".jp-StatusBar-Widget, #jp-main-statusbar")).to_contain_text(
+        "| Idle", timeout=60_000
+    )
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    outputs = page.locator(".jp-OutputArea-output")
+    first = page.locator(".jp-Cell").nth(0).locator(".jp-OutputArea-output")
+    second = page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")
+    expect(first.get_by_test_id("head-panel")).to_be_visible(timeout=90_000)
+    expect(second.get_by_test_id("model-panel")).to_be_visible(timeout=30_000)
+    assert outputs.count() >= 3
+
+    first.get_by_test_id("query-0-7").click()
+    expect(first.get_by_test_id("key-0-1")).to_have_attribute("data-weight", re.compile(r"0\.\d+"))
+    page.wait_for_timeout(1000)
+    page.locator(".jp-Cell").nth(2).locator(".cm-content").click()
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
+    printed = page.locator(".jp-Cell").nth(2).locator(".jp-OutputArea-output")
+    expect(printed).to_contain_text("'position': 7", timeout=30_000)
+    expect(printed).to_contain_text("head model")
+    context.close()

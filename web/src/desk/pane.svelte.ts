@@ -1,0 +1,128 @@
+// One input on the desk: its tokens and the rows of the picked heads as all the filters leave them.
+import { byNorm, hide, rowNorms } from "../weights/hide";
+import { linesOf, type Lines, type Sieve } from "../weights/lines";
+import { fromEdges, type HeadRows } from "../weights/rows";
+import { mergeWords, unitsOf, type Unit } from "../weights/units";
+import type { Desk } from "./desk.svelte";
+import { placeOf, tokensOf, type Scene } from "./store";
+
+/** More numbers than this are not asked for at once. */
+const MOST = 16_000_000;
+
+export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export class Pane {
+  scene: Scene | undefined = $state.raw();
+  failure: string | undefined = $state();
+  private fetched: { name: string; rows: HeadRows[] } | undefined = $state.raw();
+  private refused: { name: string; why: string } | undefined = $state.raw();
+  private norms: { name: string; norms: Float32Array[] } | undefined = $state.raw();
+  private noNorms: string | undefined = $state();
+
+  /** The scene that fits the picks; nothing while it is on its way. */
+  readonly ready: Scene | undefined = $derived.by(() => {
+    const scene = this.scene;
+    return scene && scene.input.number === this.input() && scene.tower.name === this.desk.tower.name ? scene : undefined;
+  });
+  private readonly queries = $derived.by(() => this.desk.layer?.queries ?? "");
+  private readonly keys = $derived.by(() => this.desk.layer?.keys ?? "");
+  readonly rowUnits: Unit[] = $derived.by(() => this.ready ? unitsOf(tokensOf(this.ready, this.queries), this.desk.picks.words) : []);
+  readonly columnUnits: Unit[] = $derived.by(() => this.ready ? unitsOf(tokensOf(this.ready, this.keys), this.desk.picks.words) : []);
+  readonly hiddenRows = $derived.by(() => new Set(this.desk.picks.hidden[this.queries] ?? []));
+  readonly hiddenColumns = $derived.by(() => new Set(this.desk.picks.hidden[this.keys] ?? []));
+  private readonly wanted = $derived.by(() => [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"));
+  private readonly wantsExact = $derived.by(() => {
+    const { words, view } = this.desk.picks;
+    return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat";
+  });
+
+  /** Rows of the picked heads before anything is hidden. */
+  private readonly base: HeadRows[] = $derived.by(() => {
+    const scene = this.ready;
+    const place = scene ? placeOf(scene, this.desk.picks.layer) : -1;
+    if (!scene || place < 0) return [];
+    if (this.fetched?.name === this.wanted && this.wantsExact) return this.fetched.rows;
+    return this.desk.heads.map((head) => fromEdges(scene.edges, place, head));
+  });
+
+  readonly rows: HeadRows[] = $derived.by(() => {
+    let rows = this.base.map((head) => hide(head, this.hiddenRows, this.hiddenColumns));
+    const norms = this.norms;
+    if (this.desk.picks.valueWeighted && norms?.name === this.wanted) rows = rows.map((head, at) => byNorm(head, norms.norms[at]));
+    if (!this.desk.picks.words) return rows;
+    return rows.map((head) => mergeWords(head, this.rowUnits, this.columnUnits, this.hiddenRows));
+  });
+
+  readonly lines: Lines[] = $derived.by(() => this.rows.map((head) => linesOf(head, this.sieve)));
+
+  readonly note: string = $derived.by(() => {
+    if (this.noNorms && this.desk.picks.valueWeighted) return this.noNorms;
+    const approximate = this.wantsExact && this.base.some((head) => !head.exact);
+    if (approximate && this.refused?.name === this.wanted) return `approximate: ${this.refused.why}`;
+    return "";
+  });
+
+  private readonly sieve: Sieve = $derived.by(() => {
+    const { threshold, topk, filter } = this.desk.picks;
+    const [rows, columns] = [this.rowUnits, this.columnUnits];
+    return { threshold, topk, filter, rowSegment: (at) => rows[at].segment, columnSegment: (at) => columns[at].segment };
+  });
+
+  /** Call while a component starts. `input` gives null where there is no second input. */
+  constructor(
+    private readonly desk: Desk,
+    private readonly input: () => number | null,
+  ) {
+    $effect(() => this.fetchScene());
+    $effect(() => this.fetchExact());
+    $effect(() => this.fetchNorms());
+  }
+
+  private fetchScene(): void {
+    const number = this.input();
+    const tower = this.desk.tower;
+    this.failure = undefined;
+    if (number === null) return void (this.scene = undefined);
+    this.desk.store.scene(number, tower).then(
+      (scene) => {
+        if (this.input() === number && this.desk.tower.name === tower.name) this.scene = scene;
+      },
+      (error: unknown) => {
+        if (this.input() === number) this.failure = sentence(error);
+      },
+    );
+  }
+
+  private fetchExact(): void {
+    const scene = this.ready;
+    const { layer, heads } = this.desk;
+    const name = this.wanted;
+    if (!scene || !layer || !this.wantsExact || scene.edges.index === null) return;
+    const place = placeOf(scene, layer.layer);
+    if (scene.edges.n[place] * scene.edges.m[place] * heads.length > MOST) {
+      this.refused = { name, why: "too many weights to load at once; pick fewer heads" };
+      return;
+    }
+    this.desk.store.exact(scene, layer, heads, (head) => this.desk.nameOf(head)).then(
+      (rows) => (this.fetched = { name, rows }),
+      (error: unknown) => (this.refused = { name, why: sentence(error) }),
+    );
+  }
+
+  private fetchNorms(): void {
+    const scene = this.ready;
+    this.noNorms = undefined;
+    if (!scene || !this.desk.picks.valueWeighted) return;
+    if (!this.desk.layer?.has_vectors) return void (this.noNorms = "value vectors were not captured; lines show plain attention");
+    const name = this.wanted;
+    const asked = this.desk.heads.map((head) => this.desk.store.ask("vectors", scene.input.number, this.desk.nameOf(head)));
+    Promise.all(asked).then(
+      (all) => {
+        const norms = all.map(({ value }) => (value ? rowNorms(value.data, value.shape[1]) : null));
+        if (norms.every((one) => one !== null)) this.norms = { name, norms };
+        else this.noNorms = "value vectors were not captured; lines show plain attention";
+      },
+      (error: unknown) => (this.noNorms = sentence(error)),
+    );
+  }
+}

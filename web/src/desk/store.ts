@@ -1,0 +1,74 @@
+// Remembers what was asked of the source, so that a panel may ask again for free.
+import { decode } from "../source/packet";
+import type { Source } from "../source/source";
+import type { Answers, Edges, InputInfo, LayerInfo, TokenInfo, TowerInfo } from "../source/wire";
+import { fromEdges, fromWhole, type HeadRows } from "../weights/rows";
+
+/** An input's tokens and edge lists: what belongs together arrives together. */
+export interface Scene {
+  input: InputInfo;
+  tower: TowerInfo;
+  edges: Edges;
+}
+
+const KEPT = 48;
+
+export class Store {
+  private answers = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly source: Source) {}
+
+  ask<K extends keyof Answers>(kind: K, ...rest: (string | number)[]): Promise<Answers[K]> {
+    const path = [kind, ...rest].join("/");
+    let answer = this.answers.get(path) as Promise<Answers[K]> | undefined;
+    if (!answer) {
+      answer = this.source.get(path).then((bytes) => decode<Answers[K]>(bytes));
+      // A failure may pass; it is not remembered.
+      answer.catch(() => this.answers.delete(path));
+    }
+    this.answers.delete(path);
+    this.answers.set(path, answer);
+    if (this.answers.size > KEPT) this.answers.delete(this.answers.keys().next().value as string);
+    return answer;
+  }
+
+  async scene(number: number, tower: TowerInfo): Promise<Scene> {
+    const [input, edges] = await Promise.all([this.ask("input", number), this.ask("edges", number, tower.name)]);
+    return { input, tower, edges };
+  }
+
+  /** Exact rows of some heads of a layer. */
+  async exact(scene: Scene, layer: LayerInfo, heads: number[], named: (head: number) => string): Promise<HeadRows[]> {
+    const place = placeOf(scene, layer.layer);
+    const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
+    if (scene.edges.index === null) return heads.map((head) => fromEdges(scene.edges, place, head));
+    if (heads.length > 2 && layer.heads * n * m <= WHOLE) {
+      // Stored pages carry rows only; a live one answers a whole layer faster.
+      const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);
+      if (all) return heads.map((head) => fromWhole(all.weights.data.subarray(head * n * m, (head + 1) * n * m), n, m));
+    }
+    return Promise.all(heads.map((head) => this.whole(scene.input.number, named(head), n, m)));
+  }
+
+  private async whole(input: number, head: string, n: number, m: number): Promise<HeadRows> {
+    if (n * m <= WHOLE) return fromWhole((await this.ask("rows", input, head)).weights.data, n, m);
+    const all = new Float32Array(n * m);
+    const step = Math.max(1, Math.floor(WHOLE / m));
+    for (let first = 0; first < n; first += step) {
+      const last = Math.min(n, first + step) - 1;
+      all.set((await this.ask("rows", input, head, `${first}-${last}`)).weights.data, first * m);
+    }
+    return fromWhole(all, n, m);
+  }
+}
+
+/** The largest answer that may be asked for in one piece, as the contract has it. */
+const WHOLE = 4_000_000;
+
+export function placeOf(scene: Scene, layer: number): number {
+  return scene.edges.layers.indexOf(layer);
+}
+
+export function tokensOf(scene: Scene, stream: string): TokenInfo[] {
+  return scene.input.streams.find((one) => one.name === stream)?.tokens ?? [];
+}

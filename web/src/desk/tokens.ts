@@ -1,0 +1,29 @@
+// Hiding tokens by what they are.
+import type { TokenInfo } from "../source/wire";
+import type { Desk } from "./desk.svelte";
+
+export type Sort = "first" | "special" | "punctuation";
+
+/** Only signs, at least one: "," "…" "--", but not a lone space mark. */
+export function isPunctuation(token: TokenInfo): boolean {
+  const bare = token.text.replace(/[\s\u00b7\u2423\u23b5⏎]/g, "");
+  return !token.special && bare !== "" && /^[\p{P}\p{S}]+$/u.test(bare);
+}
+
+export function positionsOf(tokens: TokenInfo[], sort: Sort): number[] {
+  if (sort === "first") return tokens.length ? [0] : [];
+  const wanted = sort === "special" ? (token: TokenInfo) => token.special : isPunctuation;
+  return tokens.flatMap((token, position) => (wanted(token) ? [position] : []));
+}
+
+export function streamsShown(desk: Desk): string[] {
+  return [...new Set([desk.layer?.queries ?? "", desk.layer?.keys ?? ""])];
+}
+
+/** Hides or shows the token under the cursor, or else the picked one. */
+export function hideAtHover(desk: Desk): void {
+  const token = desk.hover ?? desk.picks.token;
+  if (!token) return;
+  const stream = (token.side === "query" ? desk.layer?.queries : desk.layer?.keys) ?? "";
+  desk.toggleHidden(stream, desk.unitOf(token)?.positions ?? [token.position]);
+}

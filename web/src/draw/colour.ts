@@ -1,0 +1,76 @@
+// Colours made in OKLCH, where equal steps look equal; and the scales of weights and signed numbers.
+
+export type Rgb = readonly [number, number, number];
+
+/** OKLCH → sRGB bytes; chroma is lowered until the colour exists on a screen. */
+export function oklch(lightness: number, chroma: number, hue: number): Rgb {
+  for (let c = chroma; ; c -= 0.01) {
+    const rgb = linear(lightness, Math.max(0, c), (hue * Math.PI) / 180);
+    if (c <= 0 || rgb.every((x) => x >= -0.001 && x <= 1.001)) return rgb.map(gamma) as unknown as Rgb;
+  }
+}
+
+function linear(lightness: number, chroma: number, angle: number): number[] {
+  const a = chroma * Math.cos(angle);
+  const b = chroma * Math.sin(angle);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  return [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ];
+}
+
+function gamma(x: number): number {
+  const clear = Math.min(1, Math.max(0, x));
+  const bent = clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055;
+  return Math.round(255 * bent);
+}
+
+export const css = ([r, g, b]: Rgb): string => `rgb(${r} ${g} ${b})`;
+export const hex = (rgb: Rgb): string => `#${rgb.map((x) => x.toString(16).padStart(2, "0")).join("")}`;
+
+/** How light the lines may be so that they stand out from the page. */
+const LEVELS = { light: [0.6, 0.47, 0.68], dark: [0.74, 0.62, 0.84] } as const;
+
+/**
+ * One colour a head: hues evenly round the circle, and neighbours at different lightness,
+ * so that those who cannot tell two hues apart still see two colours.
+ */
+export function headColours(count: number, dark: boolean): Rgb[] {
+  const levels = LEVELS[dark ? "dark" : "light"];
+  return Array.from({ length: count }, (_, head) =>
+    oklch(levels[head % levels.length], 0.16, 255 + (360 * head) / Math.max(1, count)),
+  );
+}
+
+export const POSITIVE: Rgb = [43, 123, 186];
+export const NEGATIVE: Rgb = [225, 129, 44];
+export const PAPER = { light: [252, 252, 253], dark: [20, 22, 26] } as const;
+
+export function mix(from: Rgb, to: Rgb, share: number): Rgb {
+  const part = Math.min(1, Math.max(0, share));
+  return [0, 1, 2].map((at) => Math.round(from[at] + (to[at] - from[at]) * part)) as unknown as Rgb;
+}
+
+/** Blue above zero, orange below, paler towards it; `most` is where the colour is full. */
+export function signed(value: number, most: number, dark: boolean): Rgb {
+  const paper = PAPER[dark ? "dark" : "light"];
+  return mix(paper, value >= 0 ? POSITIVE : NEGATIVE, most > 0 ? Math.abs(value) / most : 0);
+}
+
+/** Line opacity of a weight: bent a little, so that even attention over many tokens is a haze and not nothing. */
+export const opacity = (weight: number): number => Math.min(1, Math.abs(weight)) ** 0.75;
+
+/** Heat of a weight from 0 to 1, as 256 colours; √ so that small weights can be told apart. */
+export function heatScale(dark: boolean): Rgb[] {
+  return Array.from({ length: 256 }, (_, at) => {
+    const x = at / 255;
+    return dark
+      ? oklch(0.2 + 0.72 * x, 0.02 + 0.16 * Math.sin(Math.PI * Math.min(1, x * 0.9)), 270 - 170 * x)
+      : oklch(0.985 - 0.63 * x, 0.01 + 0.15 * Math.sin(Math.PI * Math.min(1, x * 0.8)), 110 + 160 * x);
+  });
+}
+export const heatPlace = (weight: number): number => Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, weight))));

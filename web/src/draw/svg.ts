@@ -1,0 +1,63 @@
+// A figure as text: real letters and real lines, that open anywhere on their own.
+import type { Batch } from "./batch";
+import { css } from "./colour";
+
+/** No token can become markup; characters that XML forbids become a mark. */
+export function escaped(text: string): string {
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
+    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+const round = (x: number): string => String(Math.round(x * 100) / 100);
+
+export class Figure {
+  private parts: string[] = [];
+
+  constructor(
+    readonly width: number,
+    readonly height: number,
+    private readonly paper: string,
+    private readonly ink: string,
+  ) {}
+
+  text(x: number, y: number, words: string, look: { size?: number; anchor?: string; fill?: string; mono?: boolean; weight?: number; turn?: number } = {}): void {
+    const turn = look.turn ? ` transform="rotate(${look.turn} ${round(x)} ${round(y)})"` : "";
+    const weight = look.weight ? ` font-weight="${look.weight}"` : "";
+    this.parts.push(
+      `<text x="${round(x)}" y="${round(y)}" font-size="${look.size ?? 12}" text-anchor="${look.anchor ?? "start"}" fill="${look.fill ?? this.ink}"${weight} class="${look.mono ? "m" : "s"}"${turn}>${escaped(words)}</text>`,
+    );
+  }
+
+  rect(x: number, y: number, width: number, height: number, fill: string, alpha = 1): void {
+    const faint = alpha < 1 ? ` fill-opacity="${round(alpha)}"` : "";
+    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${fill}"${faint}/>`);
+  }
+
+  frame(x: number, y: number, width: number, height: number, colour: string): void {
+    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}"/>`);
+  }
+
+  /** Lines of one colour and opacity as one path. */
+  lines(batch: Batch, line: (from: number, to: number) => [number, number, number, number], thick = 1.5): void {
+    const path: string[] = [];
+    for (let at = 0; at < batch.from.length; at++) {
+      const [x0, y0, x1, y1] = line(batch.from[at], batch.to[at]);
+      path.push(`M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}`);
+    }
+    this.parts.push(`<path d="${path.join("")}" fill="none" stroke="${css(batch.colour)}" stroke-opacity="${Number(batch.alpha.toPrecision(3))}" stroke-width="${thick}"/>`);
+  }
+
+  /** Cells of one colour as one path. */
+  cells(places: readonly (readonly [number, number])[], width: number, height: number, fill: string): void {
+    const path = places.map(([x, y]) => `M${round(x)} ${round(y)}h${round(width)}v${round(height)}h${round(-width)}z`);
+    this.parts.push(`<path d="${path.join("")}" fill="${fill}"/>`);
+  }
+
+  toString(): string {
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${Math.ceil(this.width)}" height="${Math.ceil(this.height)}" viewBox="0 0 ${Math.ceil(this.width)} ${Math.ceil(this.height)}">`;
+    const style = `<style>.s{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}.m{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;white-space:pre}</style>`;
+    const back = `<rect width="100%" height="100%" fill="${this.paper}"/>`;
+    return `${head}${style}${back}${this.parts.join("")}</svg>\n`;
+  }
+}

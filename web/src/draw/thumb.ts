@@ -1,0 +1,60 @@
+// Thumbnails of a head's lines, written straight into pixels: their cost depends on their size, not on the tokens.
+import type { HeadRows } from "../weights/rows";
+import type { Rgb } from "./colour";
+
+/**
+ * Ink per pixel (width·height) of all lines from left to right. Tokens that share a pixel row share a
+ * line, so 512 tokens cost no more than the thumbnail is high.
+ */
+export function ink(head: HeadRows, width: number, height: number): Float32Array {
+  const bins = new Float32Array(height * height);
+  const rows = Math.max(head.n, head.m);
+  const place = (at: number) => Math.min(height - 1, Math.floor(((at + 0.5) * height) / rows));
+  const crowd = Math.max(1, rows / height);
+  for (let row = 0; row < head.n; row++) {
+    const start = place(row) * height;
+    for (let at = row * head.k; at < (row + 1) * head.k; at++) {
+      const weight = head.weight[at];
+      if (weight !== 0) bins[start + place(head.index[at])] += weight / crowd;
+    }
+  }
+  return lay(bins, width, height);
+}
+
+function lay(bins: Float32Array, width: number, height: number): Float32Array {
+  const out = new Float32Array(width * height);
+  for (let from = 0; from < height; from++) {
+    for (let to = 0; to < height; to++) {
+      const weight = bins[from * height + to];
+      if (weight < 0.004 && weight > -0.004) continue;
+      const step = (to - from) / Math.max(1, width - 1);
+      let y = from;
+      // Each step is shared by the two pixels it lies between, so that slanted lines are smooth.
+      for (let x = 0; x < width; x++, y += step) {
+        const row = y | 0;
+        const lower = y - row;
+        const place = row * width + x;
+        out[place] += weight * (1 - lower);
+        if (lower > 0.01) out[place + width] += weight * lower;
+      }
+    }
+  }
+  return out;
+}
+
+/** Ink to pixels: colour by sign, opacity bent so that one full line is clear and many do not blot. */
+export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8ClampedArray): void {
+  let sum = 0;
+  for (const value of inked) sum += Math.abs(value);
+  // Very many lines would be one solid block; fainter, they still show a pattern.
+  const strength = Math.min(1, (0.3 * inked.length) / Math.max(1e-9, sum));
+  for (let at = 0; at < inked.length; at++) {
+    const value = inked[at] * strength;
+    if (value === 0) continue;
+    const tint = value > 0 ? colour : below;
+    out[4 * at] = tint[0];
+    out[4 * at + 1] = tint[1];
+    out[4 * at + 2] = tint[2];
+    out[4 * at + 3] = 255 * (1 - Math.exp(-1.6 * Math.abs(value) ** 0.75));
+  }
+}

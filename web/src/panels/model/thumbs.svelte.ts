@@ -1,0 +1,45 @@
+// The rows behind each thumbnail: hidden tokens taken away, sentences filtered, or the difference of two inputs.
+import type { Desk } from "../../desk/desk.svelte";
+import { placeOf, type Scene } from "../../desk/store";
+import { align, difference } from "../../weights/compare";
+import { hide } from "../../weights/hide";
+import { fromEdges, type HeadRows } from "../../weights/rows";
+import { tokensOf } from "../../desk/store";
+import { linesOf } from "../../weights/lines";
+import type { LayerInfo } from "../../source/wire";
+
+export type Shown = "first" | "second" | "difference";
+
+export function thumbRows(desk: Desk, layer: LayerInfo, head: number, shown: Shown): HeadRows | null {
+  const [one, two] = [desk.one.ready, desk.two.ready];
+  if (!one) return null;
+  if (shown === "first" || !two) return seen(desk, one, layer, head);
+  if (shown === "second") return seen(desk, two, layer, head);
+  const [first, second] = [seen(desk, one, layer, head), seen(desk, two, layer, head)];
+  const pairs = (stream: string) => align(tokensOf(one, stream).map((token) => token.text), tokensOf(two, stream).map((token) => token.text));
+  return first && second && difference(first, second, pairs(layer.queries), pairs(layer.keys));
+}
+
+function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRows | null {
+  const place = placeOf(scene, layer.layer);
+  if (place < 0) return null;
+  const { hidden, filter } = desk.picks;
+  const rows = hide(fromEdges(scene.edges, place, head), new Set(hidden[layer.queries] ?? []), new Set(hidden[layer.keys] ?? []));
+  if (filter === "all") return rows;
+  const [looking, looked] = [tokensOf(scene, layer.queries), tokensOf(scene, layer.keys)];
+  const lines = linesOf(rows, { threshold: 0, topk: 0, filter, rowSegment: (at) => looking[at].segment, columnSegment: (at) => looked[at].segment });
+  return kept(rows, lines.from, lines.to, lines.weight, lines.count);
+}
+
+/** Rows again, of the lines that a filter left. */
+function kept(rows: HeadRows, from: Uint32Array, to: Uint32Array, weights: Float32Array, count: number): HeadRows {
+  const weight = new Float32Array(rows.weight.length);
+  const index = new Uint32Array(rows.weight.length);
+  const filled = new Uint32Array(rows.n);
+  for (let at = 0; at < count; at++) {
+    const place = from[at] * rows.k + filled[from[at]]++;
+    weight[place] = weights[at];
+    index[place] = to[at];
+  }
+  return { ...rows, weight, index };
+}

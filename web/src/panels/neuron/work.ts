@@ -1,0 +1,45 @@
+// Everything the neuron view shows for one token of one head.
+import type { Vectors } from "../../source/wire";
+import { rowNorms } from "../../weights/hide";
+import { byContribution, trace, type Trace } from "../../weights/neurons";
+import { fullAt } from "./columns";
+
+export interface Work {
+  vectors: Vectors;
+  row: number;
+  width: number;
+  keys: number;
+  made: Trace;
+  /** q × k element by element (M, D). */
+  product: Float32Array;
+  /** Weight times length of the value (M). */
+  moved: Float32Array | null;
+  order: Uint32Array;
+  full: { vector: number; product: number; dot: number; value: number; moved: number };
+}
+
+export function workOf(vectors: Vectors, row: number, hidden: ReadonlySet<number>, sort: boolean, key: number | null): Work {
+  const [keys, width] = vectors.key.shape;
+  const made = trace(vectors, row, hidden);
+  const product = new Float32Array(keys * width);
+  for (let at = 0; at < product.length; at++) product[at] = vectors.query.data[row * width + (at % width)] * vectors.key.data[at];
+  const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
+  const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
+  const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
+  const vector = Math.max(fullAt(vectors.query.data), fullAt(vectors.key.data));
+  const seen = made.dot.filter((_, at) => made.seen[at] === 1);
+  return {
+    vectors, row, width, keys, made, product, moved, order,
+    full: { vector, product: fullAt(product), dot: Math.max(1e-6, ...seen.map(Math.abs)), value: vectors.value ? fullAt(vectors.value.data) : 1, moved: moved ? Math.max(1e-6, ...moved) : 1 },
+  };
+}
+
+/** One number of the q·k column as a sentence. */
+export function told(work: Work, key: number): string {
+  const { made, vectors } = work;
+  if (!made.seen[key]) return "not seen: masked or hidden";
+  const scaled = made.dot[key] * vectors.scale;
+  const rest = made.logit[key] - scaled;
+  const more = Math.abs(rest) > 1e-6 ? ` ${rest < 0 ? "−" : "+"} ${Math.abs(rest).toFixed(3)} (cap, bias)` : "";
+  return `q·k ${made.dot[key].toFixed(3)} × scale ${vectors.scale.toPrecision(3)}${more} = ${made.logit[key].toFixed(3)} → softmax ${made.weight[key].toFixed(4)}`;
+}

@@ -1,0 +1,7 @@
+// Where the front end gets its data: a path goes in, one packet comes out.
+
+export interface Source {
+  get(path: string): Promise<ArrayBuffer>;
+  /** Whether anything may be asked for, or only what was stored. */
+  live: boolean;
+}

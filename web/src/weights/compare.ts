@@ -1,0 +1,63 @@
+// What changes between two inputs: which tokens answer each other, and the difference of their weights.
+import { dense, fromWhole, type HeadRows } from "./rows";
+import type { Unit } from "./units";
+
+/** Places of the same token in both inputs, or of what stands in its stead. */
+export type Pair = readonly [number, number];
+
+/**
+ * The longest common run of tokens, and between its parts, where both have equally many tokens
+ * left, those one by one: so "she" answers "he" in sentences that are otherwise the same.
+ */
+export function align(first: readonly string[], second: readonly string[]): Pair[] {
+  const a = first.length;
+  const b = second.length;
+  const longest = Array.from({ length: a + 1 }, () => new Uint32Array(b + 1));
+  for (let i = a - 1; i >= 0; i--) {
+    for (let j = b - 1; j >= 0; j--) {
+      longest[i][j] = first[i] === second[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    }
+  }
+  const same: Pair[] = [];
+  for (let i = 0, j = 0; i < a && j < b; ) {
+    if (first[i] === second[j]) same.push([i++, j++]);
+    else if (longest[i + 1][j] >= longest[i][j + 1]) i++;
+    else j++;
+  }
+  return filledIn(same, a, b);
+}
+
+function filledIn(same: Pair[], a: number, b: number): Pair[] {
+  const out: Pair[] = [];
+  let i = 0;
+  let j = 0;
+  for (const [nextI, nextJ] of [...same, [a, b] as Pair]) {
+    if (nextI - i === nextJ - j) for (; i < nextI; i++, j++) out.push([i, j]);
+    if (nextI < a) out.push([nextI, nextJ]);
+    i = nextI + 1;
+    j = nextJ + 1;
+  }
+  return out;
+}
+
+/** Second minus first, over the tokens both have. */
+export function difference(first: HeadRows, second: HeadRows, rows: Pair[], columns: Pair[]): HeadRows {
+  const one = dense(first);
+  const two = dense(second);
+  const weight = new Float32Array(rows.length * columns.length);
+  rows.forEach(([i, otherI], row) =>
+    columns.forEach(([j, otherJ], column) => {
+      weight[row * columns.length + column] = two[otherI * second.m + otherJ] - one[i * first.m + j];
+    }),
+  );
+  const whole = fromWhole(weight, rows.length, columns.length);
+  return { ...whole, sink: new Float32Array(rows.length), exact: first.exact && second.exact };
+}
+
+/** Units of the aligned tokens: one name where both agree, both names where they do not. */
+export function unitsBoth(first: Unit[], second: Unit[], pairs: Pair[]): Unit[] {
+  return pairs.map(([i, j]) => {
+    const [one, two] = [first[i], second[j]];
+    return one.text === two.text ? one : { ...one, text: `${one.text.trim()} → ${two.text.trim()}` };
+  });
+}

@@ -1,0 +1,93 @@
+// Which lines are drawn, and how much of the attention they carry.
+import type { Picks } from "../source/wire";
+import type { HeadRows } from "./rows";
+
+export interface Lines {
+  count: number;
+  from: Uint32Array;
+  to: Uint32Array;
+  /** Between 0 and 1, or signed where it is a difference. */
+  weight: Float32Array;
+  /** Mass of the lines, and of the rows they belong to. */
+  drawn: number;
+  total: number;
+}
+
+export interface Sieve {
+  threshold: number;
+  /** 0: no limit. */
+  topk: number;
+  filter: Picks["filter"];
+  rowSegment: (row: number) => number;
+  columnSegment: (column: number) => number;
+}
+
+export const everything: Sieve = {
+  threshold: 0,
+  topk: 0,
+  filter: "all",
+  rowSegment: () => 0,
+  columnSegment: () => 0,
+};
+
+const SIDES = { all: null, aa: [0, 0], ab: [0, 1], ba: [1, 0], bb: [1, 1] } as const;
+
+export function linesOf(head: HeadRows, sieve: Sieve): Lines {
+  const size = head.n * head.k;
+  const out = { count: 0, from: new Uint32Array(size), to: new Uint32Array(size), weight: new Float32Array(size), drawn: 0, total: 0 };
+  const sides = SIDES[sieve.filter];
+  for (let row = 0; row < head.n; row++) {
+    if (sides && sieve.rowSegment(row) !== sides[0]) continue;
+    out.total += head.rest[row];
+    const first = row * head.k;
+    const least = sieve.topk > 0 && sieve.topk < head.k ? kth(head, first, sieve, sides) : 0;
+    let left = sieve.topk > 0 ? sieve.topk : head.k;
+    for (let at = first; at < first + head.k; at++) {
+      const weight = head.weight[at];
+      out.total += Math.abs(weight);
+      const size = Math.abs(weight);
+      if (size === 0 || size < sieve.threshold || size < least || left === 0) continue;
+      if (sides && sieve.columnSegment(head.index[at]) !== sides[1]) continue;
+      left -= 1;
+      out.from[out.count] = row;
+      out.to[out.count] = head.index[at];
+      out.weight[out.count] = weight;
+      out.drawn += size;
+      out.count += 1;
+    }
+  }
+  return out;
+}
+
+/** The k-th strongest weight of a row, among the columns that the filter lets through. */
+function kth(head: HeadRows, first: number, sieve: Sieve, sides: readonly [number, number] | null): number {
+  const sizes: number[] = [];
+  for (let at = first; at < first + head.k; at++) {
+    if (!sides || sieve.columnSegment(head.index[at]) === sides[1]) sizes.push(Math.abs(head.weight[at]));
+  }
+  if (sizes.length <= sieve.topk) return 0;
+  return Float32Array.from(sizes).sort()[sizes.length - sieve.topk];
+}
+
+/** The share as a sentence has it; a hair under all is not all. */
+export function share(drawn: number, total: number): string {
+  if (total <= 0) return "–";
+  const percent = (100 * drawn) / total;
+  if (percent >= 99.95) return "100 %";
+  if (percent >= 99) return `${percent.toFixed(1)} %`;
+  return `${percent < 1 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
+/** Only the lines of one token. Lines are kept row by row. */
+export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
+  const column = side === "query" ? lines.from : lines.to;
+  const kept: number[] = [];
+  for (let place = 0; place < lines.count; place++) if (column[place] === at) kept.push(place);
+  return {
+    ...lines,
+    count: kept.length,
+    from: Uint32Array.from(kept, (place) => lines.from[place]),
+    to: Uint32Array.from(kept, (place) => lines.to[place]),
+    weight: Float32Array.from(kept, (place) => lines.weight[place]),
+  };
+}

@@ -1,0 +1,45 @@
+// Whom one token looks at, or who looks at it.
+import { weightAt, type HeadRows } from "./rows";
+
+export type Side = "query" | "key";
+
+/** Weights with every token of the other side. */
+export function partners(head: HeadRows, side: Side, at: number): Float32Array {
+  if (side === "key") return Float32Array.from({ length: head.n }, (_, row) => weightAt(head, row, at));
+  const out = new Float32Array(head.m);
+  for (let entry = at * head.k; entry < (at + 1) * head.k; entry++) {
+    if (head.weight[entry] !== 0) out[head.index[entry]] = head.weight[entry];
+  }
+  return out;
+}
+
+export interface Partner {
+  at: number;
+  /** Mean over the heads shown. */
+  mean: number;
+  strongest: number;
+  /** Which of the heads shown is the strongest, by its place among them. */
+  head: number;
+}
+
+/** The strongest partners over some heads, largest mean first. */
+export function ranked(byHead: Float32Array[], most: number): Partner[] {
+  const length = byHead[0]?.length ?? 0;
+  const all: Partner[] = [];
+  for (let at = 0; at < length; at++) {
+    let [sum, strongest, head] = [0, 0, 0];
+    byHead.forEach((weights, place) => {
+      sum += weights[at];
+      if (Math.abs(weights[at]) > Math.abs(strongest)) [strongest, head] = [weights[at], place];
+    });
+    if (strongest !== 0) all.push({ at, mean: sum / byHead.length, strongest, head });
+  }
+  return all.sort((a, b) => Math.abs(b.mean) - Math.abs(a.mean)).slice(0, most);
+}
+
+/** Weights as they are read: three digits, and a sign where they have one. */
+export function number(weight: number, signed = false): string {
+  const size = Math.abs(weight);
+  if (size > 0 && size < 0.0005) return "<0.001";
+  return `${weight < 0 ? "−" : signed ? "+" : ""}${size.toFixed(3)}`;
+}

@@ -1,0 +1,104 @@
+// One head's weights as rows of (key, weight) pairs, whether they came as the strongest few or whole.
+import type { Edges } from "../source/wire";
+
+/** N rows of k entries; entry e of row i is at i·k + e. Rows look, columns are looked at. */
+export interface HeadRows {
+  n: number;
+  m: number;
+  k: number;
+  index: Uint16Array | Uint32Array;
+  weight: Float32Array;
+  /** Mass of a row that its entries leave out (N). */
+  rest: Float32Array;
+  /** Mass that went to no key at all: a sink (N). */
+  sink: Float32Array;
+  /** Whether every key of every row is here, unrounded. */
+  exact: boolean;
+}
+
+const orders = new Map<string, Uint32Array>();
+
+/** 0 … m−1 once for each row; shared, since every whole head of one size has the same. */
+function inOrder(n: number, m: number): Uint32Array {
+  const name = `${n}×${m}`;
+  let order = orders.get(name);
+  if (!order) {
+    order = new Uint32Array(n * m);
+    for (let at = 0; at < order.length; at++) order[at] = at % m;
+    if (orders.size > 8) orders.clear();
+    orders.set(name, order);
+  }
+  return order;
+}
+
+/** Rows that sum to less than one have a sink; rounding alone is not one. */
+function sinks(n: number, sum: (row: number) => number): Float32Array {
+  const out = new Float32Array(n);
+  for (let row = 0; row < n; row++) {
+    const missing = 1 - sum(row);
+    if (missing > 1e-3 && missing < 1) out[row] = missing;
+  }
+  return out;
+}
+
+export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows {
+  const sink = sinks(n, (row) => {
+    let sum = 0;
+    for (let at = row * m; at < (row + 1) * m; at++) sum += weights[at];
+    return sum;
+  });
+  return { n, m, k: m, index: inOrder(n, m), weight: weights, rest: new Float32Array(n), sink, exact: true };
+}
+
+/** Where a head's rows start among all rows, which run over layer, head, query. */
+export function firstRow(edges: Edges, place: number, head: number): number {
+  let row = 0;
+  for (let layer = 0; layer < place; layer++) row += edges.heads[layer] * edges.n[layer];
+  return row + head * edges.n[place];
+}
+
+/** `place` is the layer's place in the list, not its number in the model. */
+export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
+  const n = edges.n[place];
+  const m = edges.m[place];
+  const k = edges.k;
+  const first = firstRow(edges, place, head);
+  if (edges.index === null) {
+    const all = edges.weight.data as Float32Array;
+    if (k === m) return fromWhole(all.subarray(first * k, (first + n) * k), n, m);
+    const weights = new Float32Array(n * m);
+    for (let row = 0; row < n; row++) {
+      weights.set(all.subarray((first + row) * k, (first + row) * k + m), row * m);
+    }
+    return fromWhole(weights, n, m);
+  }
+  const index = edges.index.data.subarray(first * k, (first + n) * k);
+  const rounded = edges.weight.data.subarray(first * k, (first + n) * k);
+  const weight = new Float32Array(n * k);
+  for (let at = 0; at < weight.length; at++) weight[at] = rounded[at] / 65535;
+  const rest = new Float32Array(n);
+  for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
+  const sums = edges.row_sum?.data;
+  const sink = sums ? sinks(n, (row) => sums[first + row]) : new Float32Array(n);
+  return { n, m, k, index, weight, rest, sink, exact: false };
+}
+
+/** One weight, by looking through its row. */
+export function weightAt(head: HeadRows, row: number, column: number): number {
+  for (let at = row * head.k; at < (row + 1) * head.k; at++) {
+    if (head.index[at] === column && head.weight[at] > 0) return head.weight[at];
+  }
+  return 0;
+}
+
+/** All weights, row by row (n·m). */
+export function dense(head: HeadRows): Float32Array {
+  if (head.k === head.m && head.index === orders.get(`${head.n}×${head.m}`)) return head.weight;
+  const out = new Float32Array(head.n * head.m);
+  for (let row = 0; row < head.n; row++) {
+    for (let at = row * head.k; at < (row + 1) * head.k; at++) {
+      if (head.weight[at] > 0) out[row * head.m + head.index[at]] = head.weight[at];
+    }
+  }
+  return out;
+}

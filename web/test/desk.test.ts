@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { History } from "../src/desk/history";
+import { fitting, fromHash, headName, headPlace, START, toHash } from "../src/desk/picks";
+import { isPunctuation, positionsOf } from "../src/desk/tokens";
+import { about, token } from "./fixtures";
+
+test("an address brings every pick back", () => {
+  const picks = fitting({ input: 1, other: 0, heads: ["L2H1"], token: { side: "key", position: 7 }, pinned: true, view: "heat", hidden: { text: [0, 4] }, filter: "ab", threshold: 0.05, topk: 3, words: true, theme: "dark", sort: true, valueWeighted: true, shownLayers: [2] }, about());
+  expect(fitting(fromHash(`#${toHash(picks)}`), about())).toEqual(picks);
+});
+
+test("the start needs no address", () => {
+  expect(toHash(START)).toBe("");
+});
+
+test("an address written by anyone cannot bring in what is not of its kind", () => {
+  expect(fromHash("#view=evil&token={'side':'up'}&hidden={'text':['<b>']}&threshold=x&bogus=1&words=true")).toEqual({ words: true });
+});
+
+test("what does not exist falls back to what does", () => {
+  const picks = fitting({ input: 9, layer: 1, heads: ["L1H7"], tower: "nowhere" }, about());
+  expect(picks).toMatchObject({ input: 0, layer: 0, heads: ["L0H0", "L0H1"], tower: "decoder" });
+});
+
+test("a head alone brings its layer and tower with it", () => {
+  expect(fitting({ heads: ["cross.L2H1"] }, about(["encoder", "cross"]))).toMatchObject({ tower: "cross", layer: 2, heads: ["cross.L2H1"] });
+});
+
+test("head names carry a tower only where there are several", () => {
+  expect(headName(about(), "decoder", 3, 1)).toBe("L3H1");
+  expect(headName(about(["encoder", "cross"]), "cross", 3, 1)).toBe("cross.L3H1");
+  expect(headPlace(about(), "5.1")).toBeNull();
+});
+
+test("undo walks back, redo forth, and a new change forgets what was undone", () => {
+  const history = new History<number>();
+  history.keep(1);
+  history.keep(2);
+  expect(history.back(3)).toBe(2);
+  expect(history.forth(2)).toBe(3);
+  expect(history.back(3)).toBe(2);
+  history.keep(7);
+  expect(history.canForth).toBe(false);
+});
+
+test("punctuation is signs and nothing else", () => {
+  expect(["·,", "…", "--", "$", "a.", "·", "[SEP]"].map((text) => isPunctuation(token(text, { special: text === "[SEP]" })))).toEqual([true, true, true, true, false, false, false]);
+  expect(positionsOf([token("a"), token("[SEP]", { special: true })], "special")).toEqual([1]);
+});

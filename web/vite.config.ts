@@ -1,0 +1,63 @@
+// One config, three ways out: the served page, the notebook widget, the single-file template.
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type Plugin, type UserConfig } from "vite";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = resolve(here, "../src/attention_atlas/serve/static");
+const entries = { page: "src/page.ts", widget: "src/notebook.ts", file: "src/file.ts" };
+
+/** The page's HTML is a shell; in the file everything that was built is put inside it. */
+function shell(mode: "page" | "file"): Plugin {
+  return {
+    name: "atlas-shell",
+    enforce: "post",
+    generateBundle(_options, bundle) {
+      const html = readFileSync(resolve(here, `src/${mode}.html`), "utf8");
+      if (mode === "page") {
+        this.emitFile({ type: "asset", fileName: "page.html", source: html });
+        return;
+      }
+      const parts = { js: "", css: "" };
+      for (const [name, piece] of Object.entries(bundle)) {
+        if (piece.type === "chunk") parts.js += piece.code;
+        else if (name.endsWith(".css")) parts.css += String(piece.source);
+        delete bundle[name];
+      }
+      // A function as replacement: "$&" in the code must stay as it is.
+      const source = html
+        .replace("/*ATLAS-CSS*/", () => parts.css)
+        .replace("/*ATLAS-JS*/", () => parts.js.replaceAll("</script", "<\\/script"));
+      this.emitFile({ type: "asset", fileName: "file.html", source });
+    },
+  };
+}
+
+export default defineConfig(({ mode }): UserConfig => {
+  const plugins = [svelte()];
+  if (mode !== "page" && mode !== "widget" && mode !== "file") {
+    return { plugins, test: { include: ["test/**/*.test.ts"] } } as UserConfig;
+  }
+  return {
+    plugins: mode === "widget" ? plugins : [...plugins, shell(mode)],
+    build: {
+      outDir: out,
+      emptyOutDir: mode === "page",
+      target: "es2022",
+      cssCodeSplit: false,
+      modulePreload: false,
+      rolldownOptions: {
+        input: resolve(here, entries[mode]),
+        preserveEntrySignatures: mode === "widget" ? "strict" : false,
+        output: {
+          format: mode === "file" ? "iife" : "es",
+          entryFileNames: `${mode}.js`,
+          assetFileNames: `${mode}[extname]`,
+          codeSplitting: false,
+        },
+      },
+    },
+  } as UserConfig;
+});

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "engine": {"models", "store", "record", "measure", "layout"},
     "serve": {"store", "measure", "layout"},
 }
-LATE = {"serve": {"models", "record"}}  # only inside functions: a server may run without a model
+# Only inside functions: a server may run without a model; atlas.layout(…) makes what is missing.
+LATE = {"serve": {"models", "record"}, "store": {"layout"}}
 COMMON = {"errors", "head", "progress"}  # single files that any folder may use
 HOMES = {
     "torch": {"models", "record", "layout"},

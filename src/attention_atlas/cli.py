@@ -134,6 +134,38 @@ def capture(
     print(output)
 
 
+class Method(StrEnum):
+    pca = "pca"
+    tsne = "tsne"
+    umap = "umap"
+
+
+@app.command()
+def layout(
+    atlas: Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")],
+    method: Annotated[Method, typer.Option(help="How places are found.")] = Method.umap,
+    dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
+    tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens a head.")] = 5000,
+    seed: int = 0,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Each head's fidelity as JSON.")] = False,
+) -> None:
+    """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
+    from attention_atlas.store.atlas import open_atlas
+
+    made = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
+    figures = {head: made.of(head)[1] for group in made.groups.values() for head in group.heads}
+    if as_json:
+        print(json.dumps(figures, indent=1))
+        return
+    print(f"{'head':14} {'correlation':>12} {'trustworthy':>12} {'kept':>8}")
+    for head, figure in figures.items():
+        print(
+            f"{head:14} {figure['map.correlation']:12.3f} {figure['map.trust']:12.3f} "
+            f"{figure['map.kept']:8.3f}"
+        )
+
+
 @app.command()
 def view(
     model: Model,

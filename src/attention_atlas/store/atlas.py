@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from attention_atlas.store.form import Form
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.shard import unpack_form
 from attention_atlas.store.write import JOURNAL, is_whole
+
+if TYPE_CHECKING:
+    from attention_atlas.layout.file import Map
 
 Float32 = npt.NDArray[np.float32]
 
@@ -161,6 +164,27 @@ class Atlas:
             for head in range(layer.heads)
         ]
         return pd.DataFrame(rows)
+
+    def layout(
+        self,
+        method: str = "umap",
+        dims: int = 2,
+        *,
+        joint: str = "scale",
+        tokens: int = 5000,
+        sampling: str = "uniform",
+        seed: int = 0,
+        device: str = "auto",
+        progress: bool = True,
+    ) -> Map:
+        """The map of all queries and keys of every head, with its fidelity; made if missing."""
+        from attention_atlas.layout.device import chosen_device
+        from attention_atlas.layout.plan import Options
+        from attention_atlas.layout.run import layout_atlas
+
+        where = chosen_device(device)
+        options = Options(method, dims, joint, tokens, sampling, seed, where)
+        return layout_atlas(self, options, progress)
 
     # What attention it holds -----------------------------------------------------------------
 

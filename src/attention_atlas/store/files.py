@@ -60,9 +60,11 @@ def write_table(path: Path, table: pa.Table) -> None:
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
 
 
-def write_tensors(path: Path, tensors: dict[str, Array]) -> str:
+def write_tensors(
+    path: Path, tensors: Mapping[str, Array], metadata: dict[str, str] | None = None
+) -> str:
     """Gives the checksum of what was written."""
-    data = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    data = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, metadata)
     write_whole(path, lambda part: _write_bytes(part, data))
     return hashlib.sha256(data).hexdigest()
 

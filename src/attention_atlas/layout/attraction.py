@@ -1,0 +1,106 @@
+"""How strongly do its ties pull each point, when there are millions of ties?
+
+The ties of a t-SNE map do not change while it is made, so they are laid out once for the memory:
+points are sorted by their number of ties and cut into slices, and within a slice the first ties of
+all its points come first, then the second ties (sliced ELLPACK). Reading runs straight through
+memory, nothing is added by scattering, and a slice stays in the cache.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.graph import Graph
+
+TIES_A_SLICE = 1 << 17
+ROWS_A_SLICE_CUDA = 32
+
+
+@dataclass(frozen=True)
+class Ties:
+    """The ties of rows sorted by `order`; columns count in the sorted order too."""
+
+    order: Tensor  # (rows,) the row that stands at each sorted place
+    first: Tensor  # (slices + 1,) first row of each slice
+    offset: Tensor  # (slices + 1,) where its ties begin
+    column: Tensor  # (ties,) padding points at row 0
+    weight: Tensor  # (ties,) padding weighs 0
+
+    def slices(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Rows of a slice, and its columns and weights (width, rows)."""
+        first, offset = self.first.tolist(), self.offset.tolist()
+        for number in range(len(first) - 1):
+            begin, end = first[number], first[number + 1]
+            ties = slice(offset[number], offset[number + 1])
+            shape = (-1, end - begin)
+            yield slice(begin, end), self.column[ties].view(shape), self.weight[ties].view(shape)
+
+
+def tie(graph: Graph, heads: int) -> Ties:
+    """Lay out the ties of a graph of so many heads."""
+    rows = len(graph.start) - 1
+    degree, order = graph.degree.view(heads, -1).sort(dim=1, descending=True, stable=True)
+    order = (order + _head_starts(order)).view(-1)
+    first = _cuts_cuda(degree) if degree.is_cuda else _cuts(degree)
+    degree = degree.view(-1)
+    count = first.diff()
+    width = degree[first[:-1]]  # the first row of a slice has the most ties
+    offset = torch.cat([first.new_zeros(1), (width * count).cumsum(0)])
+
+    place = torch.empty_like(order)  # where each row went
+    place[order] = torch.arange(rows, device=order.device)
+    row = graph.row
+    slot = torch.arange(len(row), device=row.device) - graph.start[row]
+    row = place[row]
+    piece = torch.searchsorted(first, row, right=True) - 1
+    at = offset[piece] + slot * count[piece] + row - first[piece]
+    size = int(offset[-1])
+    column = torch.zeros(size, dtype=torch.int32, device=row.device)
+    column[at] = place[graph.column].int()
+    weight = torch.zeros(size, device=row.device)
+    weight[at] = graph.weight
+    return Ties(order, first, offset, column, weight)
+
+
+def attraction(places: Tensor, ties: Ties) -> Tensor:
+    """Σ w (y − y') / (1 + |y − y'|²) over the ties of each row; places (rows, dims) are sorted."""
+    axes = places.t().contiguous()  # (dims, rows)
+    pull = torch.empty_like(axes)
+    largest = int(ties.offset.diff().max())
+    scratch = axes.new_empty(len(axes) + 1, largest)  # fresh memory would cost more than the sums
+    for rows, column, weight in ties.slices():
+        near, *apart = (buffer[: weight.numel()].view_as(weight) for buffer in scratch)
+        near.fill_(1)
+        for axis, gap in zip(axes, apart, strict=True):
+            torch.index_select(axis, 0, column.view(-1), out=gap.view(-1))
+            torch.sub(axis[rows], gap, out=gap)
+            near.addcmul_(gap, gap)
+        torch.div(weight, near, out=near)
+        for axis, gap in enumerate(apart):
+            torch.sum(gap.mul_(near), 0, out=pull[axis, rows])
+    return pull.t()
+
+
+def _head_starts(order: Tensor) -> Tensor:
+    heads, points = order.shape
+    return torch.arange(heads, device=order.device)[:, None] * points
+
+
+def _cuts(degree: Tensor) -> Tensor:
+    """Slices of about equal numbers of ties; none crosses from one head into the next."""
+    heads, points = degree.shape
+    first = []
+    for head, degrees in enumerate(degree.tolist()):
+        row = 0
+        while row < points:
+            first.append(head * points + row)
+            row += max(1, TIES_A_SLICE // max(1, degrees[row]))
+    return torch.tensor([*first, heads * points])
+
+
+def _cuts_cuda(degree: Tensor) -> Tensor:
+    heads, points = degree.shape
+    first = torch.arange(0, points, ROWS_A_SLICE_CUDA, device=degree.device) + _head_starts(degree)
+    return torch.cat([first.view(-1), first.new_tensor([heads * points])])

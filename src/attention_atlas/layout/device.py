@@ -1,0 +1,44 @@
+"""What can this device do, and how many heads fit it at once?"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+
+BYTES_A_TIE = 120  # of t-SNE while its graph is sorted: keys, order, weights, and their copies
+SHARE_OF_FREE = 0.6
+
+
+@cache
+def has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def chosen_device(asked: str) -> str:
+    """What "auto" comes to here."""
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return asked
+
+
+def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device) -> int:
+    """As many as fit. On a CPU one at a time is also the fastest: it stays in the cache."""
+    if device.type != "cuda":
+        return 1
+    free = torch.cuda.mem_get_info(device)[0] * SHARE_OF_FREE
+    each = points * max(neighbours, 64) * BYTES_A_TIE
+    return max(1, min(heads, int(free / each)))
+
+
+@contextmanager
+def one_thread(device: torch.device) -> Iterator[None]:
+    """On a CPU, threads that wait for each other over pieces so small cost more than they give."""
+    before = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,78 @@
+"""How sure is each neighbour to be a neighbour, and which one does a point turn to next?
+
+UMAP's memberships: the nearest neighbour is sure, further ones fade with a width that makes them
+add up to log2 of their number; a pair is tied if either end is. Drawing ties at random is the
+slow part of UMAP, so each point gets a fixed round of turns instead: its ties in proportion
+to their weight, cut evenly from a random start (systematic sampling).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.neighbours import Neighbours
+
+HALVINGS = 32
+TURNS = 64  # a tie below 1/64 of its point's weight may be left out, as UMAP leaves out weak ones
+WHOLE = 2.0**32
+STRIDE = 39  # visits the turns in an order that spreads them; has no factor in common with them
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Who each point turns to, turn by turn, and its weight in the graph."""
+
+    partner: Tensor  # (turns, rows) int32, rows count through all heads
+    weight: Tensor  # (heads, points) summed over ties; the strongest tie of a head weighs 1
+
+    def at(self, step: int) -> Tensor:
+        return self.partner[step * STRIDE % TURNS]
+
+
+def memberships(near: Neighbours) -> Tensor:
+    """One-way weights (heads, points, k) of the neighbours; the point itself counts as one more."""
+    distance = near.distance
+    nearest = distance.masked_fill(distance <= 1e-6, math.inf).amin(2, keepdim=True)
+    beyond = (distance - nearest.nan_to_num(posinf=0.0)).clamp_min(0)
+    scale = beyond.mean(2, keepdim=True).clamp_min(1e-12)
+    low = torch.full_like(scale, -20.0)  # of the logarithm of the width, in units of the mean
+    high = torch.full_like(scale, 20.0)
+    target = math.log2(near.k + 1)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        wide = torch.exp(-beyond / (scale * middle.exp())).sum(2, keepdim=True) > target
+        low, high = torch.where(wide, low, middle), torch.where(wide, middle, high)
+    width = torch.maximum(scale * high.exp(), 1e-3 * distance.mean(2, keepdim=True))
+    return torch.exp(-beyond / width.clamp_min(1e-12))
+
+
+def rounds(near: Neighbours, seed: torch.Generator) -> Rounds:
+    heads, points = near.index.shape[:2]
+    graph = symmetric(near.index, memberships(near), "either")
+    sums = _running(graph)
+    total = (sums[graph.start[1:]] - sums[graph.start[:-1]]).view(heads, points) / WHOLE
+    strongest = graph.weight.new_zeros(heads).scatter_reduce_(
+        0, graph.row // points, graph.weight, "amax"
+    )
+    return Rounds(_turns(graph, sums, seed), total / strongest[:, None])
+
+
+def _running(graph: Graph) -> Tensor:
+    """Sums of the weights up to each tie, in whole numbers: CUDA adds floats in varying order."""
+    sums = torch.zeros(len(graph.weight) + 1, dtype=torch.int64, device=graph.weight.device)
+    torch.cumsum((graph.weight * WHOLE).long(), 0, out=sums[1:])
+    return sums
+
+
+def _turns(graph: Graph, sums: Tensor, seed: torch.Generator) -> Tensor:
+    first, last = graph.start[:-1], graph.start[1:]
+    begin = torch.rand(len(first), generator=seed, dtype=torch.float64).to(sums.device)
+    turn = torch.arange(TURNS, device=sums.device)[:, None]
+    along = (turn + begin) / TURNS * (sums[last] - sums[first])  # (turns, rows)
+    aim = sums[first] + along.long()
+    tie = torch.searchsorted(sums, aim, right=True) - 1
+    tie = torch.minimum(torch.maximum(tie, first), last - 1)
+    return graph.column[tie].int()

@@ -1,0 +1,62 @@
+"""Who is tied to whom, and how strongly, when being near counts both ways?
+
+A point's nearest points need not have it among theirs. Both t-SNE and UMAP make the relation
+symmetric; they differ only in how the two weights of a pair are joined. All heads form one graph
+whose parts do not touch: a row is a point of a head, and columns count through all heads.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Symmetric weights by row: the edges of row r are start[r] to start[r + 1]."""
+
+    start: Tensor  # (rows + 1,) int64
+    column: Tensor  # (edges,) int64
+    weight: Tensor  # (edges,)
+
+    @property
+    def degree(self) -> Tensor:
+        return self.start.diff()
+
+    @property
+    def row(self) -> Tensor:
+        rows = torch.arange(len(self.start) - 1, device=self.start.device)
+        return rows.repeat_interleave(self.degree, output_size=len(self.column))
+
+
+def mean_of_both(sums: Tensor, products: Tensor) -> Tensor:
+    """t-SNE: half the sum."""
+    return sums.div_(2)
+
+
+def either_of_both(sums: Tensor, products: Tensor) -> Tensor:
+    """UMAP: the probability that at least one of two chances comes true."""
+    return sums.sub_(products)
+
+
+JOIN = {"mean": mean_of_both, "either": either_of_both}
+
+
+def symmetric(index: Tensor, weight: Tensor, join: str) -> Graph:
+    """The graph of neighbours (heads, points, k) and their one-way weights."""
+    heads, points, k = index.shape
+    rows = heads * points
+    first = torch.arange(heads, device=index.device).view(-1, 1, 1) * points
+    to = (index + first).view(-1)
+    here = torch.arange(rows, device=index.device).repeat_interleave(k)
+    key, order = torch.cat([here * rows + to, to * rows + here]).sort()
+    value = weight.reshape(-1).repeat(2)[order]
+    again = torch.zeros_like(key, dtype=torch.bool)
+    torch.eq(key[1:], key[:-1], out=again[1:])  # the same pair, seen from its other end
+    other = torch.where(again, value, 0).roll(-1)
+    key, value, other = key[~again], value[~again], other[~again]
+    joined = JOIN[join](value + other, value * other)
+    row = key // rows
+    start = torch.zeros(rows + 1, dtype=torch.int64, device=index.device)
+    torch.cumsum(torch.bincount(row, minlength=rows), 0, out=start[1:])
+    return Graph(start, key - row * rows, joined)

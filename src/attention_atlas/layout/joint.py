@@ -1,0 +1,155 @@
+"""How are queries and keys brought into one space without changing any attention?
+
+Attention sees only softmax(q·k) over the keys of a row, so two things are free (AttentionViz, 5.1):
+
+- all keys may move by one vector: each row gains a constant, which softmax cancels;
+- queries may be multiplied by c and keys divided by it.
+
+`raw` uses neither. `translate` moves keys until both centroids meet. `scale` chooses c, then
+moves keys. `lift` gives keys one more dimension, √(M² − |k|²), and queries a 0 there: all keys get
+length M, and Euclidean distance falls strictly with q·k. (A soft cap or a sink sees the constant;
+weights are then always computed from the vectors as captured, never from these.)
+
+c maximises a weighted correlation over sampled pairs: between minus the Euclidean distance of
+c q and (k − mean k) / c + c mean q, and the part of q·k that softmax sees, q·(k − mean k); a pair
+weighs exp(−(d / d̄)²), d̄ the mean distance, so near pairs count most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.errors import InputError
+
+PAIRS = 128  # queries and keys sampled for c; every one meets every other
+GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The numbers that bring one head's vectors, and later ones, into the joint space."""
+
+    name: str
+    metric: str
+    c: Tensor  # (heads,)
+    shift: Tensor  # (heads, width) added to keys after division by c
+    radius: Tensor  # (heads,) the length keys are lifted to; 0 where they are not
+
+    def queries(self, queries: Tensor) -> Tensor:
+        """(heads, N, width) → the joint space."""
+        scaled = queries * self.c[:, None, None]
+        return _with_height(scaled, torch.zeros_like(scaled[..., 0])) if self.lifted else scaled
+
+    def keys(self, keys: Tensor) -> Tensor:
+        moved = keys / self.c[:, None, None] + self.shift[:, None]
+        if not self.lifted:
+            return moved
+        height = self.radius[:, None].square() - moved.square().sum(2)
+        return _with_height(moved, height.clamp_min(0).sqrt())
+
+    def points(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Queries, then keys: (heads, 2N, width)."""
+        return torch.cat([self.queries(queries), self.keys(keys)], 1)
+
+    @property
+    def lifted(self) -> bool:
+        return self.name == "lift"
+
+
+def raw(queries: Tensor, keys: Tensor) -> Joint:
+    one, none = torch.ones_like(queries[:, 0, 0]), torch.zeros_like(queries[:, 0])
+    return Joint("raw", "cosine", one, none, torch.zeros_like(one))
+
+
+def translate(queries: Tensor, keys: Tensor) -> Joint:
+    one = torch.ones_like(queries[:, 0, 0])
+    return Joint("translate", "cosine", one, _meeting(queries, keys, one), torch.zeros_like(one))
+
+
+def scale(queries: Tensor, keys: Tensor) -> Joint:
+    c = best_scale(queries, keys)
+    return Joint("scale", "cosine", c, _meeting(queries, keys, c), torch.zeros_like(c))
+
+
+def lift(queries: Tensor, keys: Tensor) -> Joint:
+    plain = raw(queries, keys)
+    longest = keys.norm(dim=2).amax(1)
+    return Joint("lift", "euclidean", plain.c, plain.shift, longest)
+
+
+JOINTS: dict[str, Callable[[Tensor, Tensor], Joint]] = {
+    "raw": raw,
+    "translate": translate,
+    "scale": scale,
+    "lift": lift,
+}
+
+
+def join(queries: Tensor, keys: Tensor, name: str) -> Joint:
+    """Fit one of the table to queries (heads, N, width) and keys (heads, M, width)."""
+    if name not in JOINTS:
+        raise InputError(f"no normalisation is named {name!r}; there are: {', '.join(JOINTS)}")
+    if queries.shape[0] != keys.shape[0] or queries.shape[2] != keys.shape[2]:
+        raise InputError(
+            f"queries {tuple(queries.shape)} and keys {tuple(keys.shape)} "
+            "must agree in heads and width"
+        )
+    return JOINTS[name](queries, keys)
+
+
+def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
+    """The c of each head (heads,), by a grid and one parabola through its best three."""
+    a, b = _some(queries), _some(keys)
+    a_mean, b_mean = queries.mean(1, keepdim=True), keys.mean(1, keepdim=True)
+    b = b - b_mean
+    dot = a @ b.transpose(1, 2)  # (heads, pairs, pairs): what softmax sees
+    a = a - a_mean
+    a2, b2 = a.square().sum(2)[:, :, None], b.square().sum(2)[:, None]
+    cross = 2 * a @ b.transpose(1, 2)
+    equal = (b2.mean((1, 2)) / a2.mean((1, 2)).clamp_min(1e-12)).clamp(1e-12, 1e12) ** 0.25
+    tried = equal * GRID.to(equal)[:, None]  # (grid, heads)
+    scores = torch.stack(
+        [
+            weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
+            for c2 in tried.square()[:, :, None, None]
+        ]
+    )
+    return equal * _peak(scores)
+
+
+def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:
+    """Of minus distance and dot product (heads, pairs, pairs), near pairs first: (heads,)."""
+    distance = square.clamp_min(0).sqrt()
+    weight = torch.exp(-(distance / distance.mean((1, 2), keepdim=True).clamp_min(1e-12)).square())
+    weight = weight / weight.sum((1, 2), keepdim=True)
+    x = -distance + (weight * distance).sum((1, 2), keepdim=True)
+    y = dot - (weight * dot).sum((1, 2), keepdim=True)
+    spread = (weight * x * x).sum((1, 2)) * (weight * y * y).sum((1, 2))
+    return (weight * x * y).sum((1, 2)) / spread.clamp_min(1e-24).sqrt()
+
+
+def _peak(scores: Tensor) -> Tensor:
+    """The factor (heads,) at the top of scores (grid, heads), between grid points."""
+    step = float(torch.log(GRID[1] / GRID[0]))
+    best = scores.argmax(0).clamp(1, len(GRID) - 2)[None]
+    left, top, right = (scores.gather(0, best + side)[0] for side in (-1, 0, 1))
+    bend = (left - 2 * top + right).clamp_max(-1e-12)
+    off = ((left - right) / (2 * bend)).clamp(-1, 1)
+    return GRID.to(scores)[best[0]] * torch.exp(off * step)
+
+
+def _meeting(queries: Tensor, keys: Tensor, c: Tensor) -> Tensor:
+    return queries.mean(1) * c[:, None] - keys.mean(1) / c[:, None]
+
+
+def _some(vectors: Tensor) -> Tensor:
+    """Up to PAIRS of them, evenly spaced, so that no seed is needed."""
+    count = vectors.shape[1]
+    picked = torch.linspace(0, count - 1, min(count, PAIRS), device=vectors.device).long()
+    return vectors[:, picked]
+
+
+def _with_height(vectors: Tensor, height: Tensor) -> Tensor:
+    return torch.cat([vectors, height[..., None]], 2)

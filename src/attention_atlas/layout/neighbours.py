@@ -1,0 +1,96 @@
+"""Which points are nearest to each point, in every head?
+
+Exact, by matrix product, in pieces that fit a fixed budget: (heads, points, points) never exists.
+Found once for a head and shared by t-SNE, UMAP and the fidelity figures. Cosine distance is
+1 − cos, as in openTSNE and umap-learn; a vector of length zero is at distance 1 from all others.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.errors import InputError
+
+METRICS = ("cosine", "euclidean")
+SCORES_CPU = 1 << 21  # floats of one piece; 8 MB stay in the cache
+SCORES_CUDA = 1 << 29
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest points of each point, nearest first, itself left out."""
+
+    index: Tensor  # (heads, points, k) int64
+    distance: Tensor  # (heads, points, k) float32
+    metric: str
+
+    def nearest(self, k: int) -> "Neighbours":
+        return Neighbours(self.index[..., :k], self.distance[..., :k], self.metric)
+
+    @property
+    def k(self) -> int:
+        return self.index.shape[2]
+
+
+def as_points(vectors: Tensor, metric: str) -> Tensor:
+    """Vectors (heads, points, width) whose Euclidean geometry is that of the metric.
+
+    For cosine they are cut to length one, so that PCA and distances mean the same thing.
+    """
+    if metric not in METRICS:
+        raise InputError(f"no metric is named {metric!r}; there are: {', '.join(METRICS)}")
+    if vectors.ndim != 3 or not vectors.numel():
+        raise InputError(
+            f"a layout needs vectors of shape (heads, points, width), not {tuple(vectors.shape)}"
+        )
+    vectors = vectors.float()
+    bad = ~vectors.isfinite().all(2).all(1)  # (heads,)
+    if bad.any():
+        heads = ", ".join(str(head) for head in bad.nonzero()[:5, 0].tolist())
+        raise InputError(
+            f"{int(bad.sum())} of {len(bad)} heads hold NaN or infinite vectors "
+            f"(numbers {heads}); capture the model in float32, or leave these heads out"
+        )
+    return torch.nn.functional.normalize(vectors, dim=2) if metric == "cosine" else vectors
+
+
+def find_neighbours(
+    points: Tensor, k: int, metric: str = "cosine", among: Tensor | None = None
+) -> Neighbours:
+    """The k nearest of each point among the points themselves, or among others that are given.
+
+    `points` and `among` come from `as_points`. With fewer points than k there are fewer neighbours.
+    """
+    heads, rows = points.shape[:2]
+    others = points if among is None else among
+    k = min(k, others.shape[1] - (among is None))
+    index = torch.empty(heads, rows, k, dtype=torch.int64, device=points.device)
+    score = torch.empty(heads, rows, k, device=points.device)
+    half_squares = others.square().sum(2).div_(2) if metric == "euclidean" else None
+    for head, row in _pieces(heads, rows, others.shape[1], points.is_cuda):
+        piece = points[head, row] @ others[head].transpose(1, 2)  # (some heads, some rows, points)
+        if half_squares is not None:  # x·y − |y|²/2 falls as |x − y| grows
+            piece -= half_squares[head, None]
+        if among is None:
+            piece.diagonal(offset=row.start, dim1=1, dim2=2).fill_(-torch.inf)
+        score[head, row], index[head, row] = piece.topk(k, dim=2)
+    return Neighbours(index, _distance(points, score, metric), metric)
+
+
+def _distance(points: Tensor, score: Tensor, metric: str) -> Tensor:
+    if metric == "cosine":
+        return (1 - score).clamp_min_(0)
+    squares = points.square().sum(2, keepdim=True)
+    return (squares - 2 * score).clamp_min_(0).sqrt_()
+
+
+def _pieces(heads: int, rows: int, columns: int, cuda: bool) -> list[tuple[slice, slice]]:
+    budget = SCORES_CUDA if cuda else SCORES_CPU
+    tall = max(1, min(rows, budget // columns))
+    wide = max(1, min(heads, budget // (tall * columns)))
+    return [
+        (slice(head, head + wide), slice(row, min(row + tall, rows)))
+        for head in range(0, heads, wide)
+        for row in range(0, rows, tall)
+    ]

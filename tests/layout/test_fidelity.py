@@ -1,0 +1,83 @@
+"""Are the figures next to a map the ones they are said to be?"""
+
+import pytest
+import torch
+from scipy.stats import spearmanr
+from sklearn.manifold import trustworthiness
+
+from attention_atlas.layout.fidelity import Dots, Tokens, correlation, fidelity, neighbourhood
+from attention_atlas.layout.fidelity import spearman as ours
+from attention_atlas.layout.joint import join
+from attention_atlas.layout.methods import LAYOUTS, lay_out
+from attention_atlas.layout.neighbours import as_points, find_neighbours
+from attention_atlas.layout.place import place
+
+
+def test_spearman_is_scipys_with_ties_too() -> None:
+    numbers = torch.Generator().manual_seed(0)
+    a = torch.randint(0, 6, (20,), generator=numbers).float()
+    b = torch.randint(0, 6, (20,), generator=numbers).float()
+    assert float(ours(a, b)) == pytest.approx(spearmanr(a.numpy(), b.numpy()).statistic, abs=1e-6)
+
+
+def test_trustworthiness_is_scikit_learns() -> None:
+    numbers = torch.Generator().manual_seed(0)
+    points, places = (
+        torch.randn(1, 200, 9, generator=numbers),
+        torch.randn(1, 200, 2, generator=numbers),
+    )
+    trust, _ = neighbourhood(points, places, torch.arange(200), k=15)
+    theirs = trustworthiness(points[0].numpy(), places[0].numpy(), n_neighbors=15)
+    assert float(trust[0]) == pytest.approx(theirs, abs=1e-4)
+
+
+def test_the_correlation_of_two_small_inputs_can_be_worked_out_by_hand() -> None:
+    """Input 0 ranks perfectly (−1); in input 1 the map is reversed (+1): their mean is 0."""
+    queries = torch.ones(1, 6, 1)
+    keys = torch.tensor([[[1.0], [2.0], [3.0], [1.0], [2.0], [3.0]]])
+    places = torch.tensor([[0, 0, 0, 0, 0, 0, 3, 2, 1, 1, 2, 3]]).float()[..., None]
+    inputs = torch.tensor([0, 0, 0, 1, 1, 1])
+    found = correlation(Dots(queries, keys, Tokens(inputs, inputs)), places)
+    assert found.tolist() == pytest.approx([0.0], abs=1e-6)
+
+
+def test_cosine_without_translation_gives_the_correlation_known_of_minilm(minilm: Dots) -> None:
+    """Raw cosine is near −0.98 on MiniLM and translation costs some of it (ANCHORS)."""
+    full = {}
+    for name in ("raw", "translate"):
+        joint = join(minilm.queries, minilm.keys, name)
+        points = as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
+        full[name] = float(correlation(minilm, points).mean())
+    assert full["raw"] < -0.9
+    assert full["raw"] < full["translate"] < -0.5
+
+
+def test_a_map_beats_pca_and_the_shuffled_control_is_chance(minilm: Dots) -> None:
+    joint = join(minilm.queries, minilm.keys, "translate")
+    points = as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
+    places = lay_out(points, "umap", 2, find_neighbours(points, 14))
+    found = fidelity(points, minilm, places)
+    assert (found.map.trust > found.pca.trust).all()
+    assert (found.map.kept > found.pca.kept).all()
+    assert found.shuffled.correlation.abs().max() < 0.05
+    assert found.shuffled.trust.tolist() == pytest.approx([0.5] * 3, abs=0.05)
+    assert found.shuffled.kept.max() < 0.02
+
+
+@pytest.mark.parametrize("method", LAYOUTS)
+def test_left_out_points_are_placed_among_their_neighbours(minilm: Dots, method: str) -> None:
+    joint = join(minilm.queries, minilm.keys, "translate")
+    points = as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
+    left_out = torch.zeros(points.shape[1], dtype=torch.bool)
+    left_out[::10] = True
+    known, new = points[:, ~left_out], points[:, left_out]
+    places = lay_out(known, method, 2, find_neighbours(known, 90))
+    put = place(new, known, places, method, joint.metric)
+    everywhere = torch.cat([put, places], 1)
+    rows = torch.arange(new.shape[1])
+    trust, _ = neighbourhood(torch.cat([new, known], 1), everywhere, rows)
+    mixed = torch.cat([put.roll(7, 1), places], 1)
+    chance, _ = neighbourhood(torch.cat([new, known], 1), mixed, rows)
+    whole, _ = neighbourhood(known, places, torch.arange(0, known.shape[1], 10))
+    assert (trust > whole - 0.03).all()
+    assert (trust > chance + 0.1).all()

@@ -1,0 +1,239 @@
+"""Do the layouts do what the reference packages do, on real and on made vectors?"""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.decomposition import PCA
+from torch import Tensor
+
+from attention_atlas.errors import InputError
+from attention_atlas.layout.affinity import affinities
+from attention_atlas.layout.attraction import attraction, tie
+from attention_atlas.layout.fidelity import Dots, neighbourhood
+from attention_atlas.layout.fuzzy import memberships
+from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.joint import join
+from attention_atlas.layout.methods import LAYOUTS, lay_out
+from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
+from attention_atlas.layout.pca import pca
+from attention_atlas.layout.repulsion import mesh_repulsion, pair_repulsion
+from attention_atlas.layout.tsne import tsne
+from attention_atlas.layout.umap import A, B
+
+
+@pytest.fixture(scope="module")
+def points(minilm: Dots) -> Tensor:
+    joint = join(minilm.queries, minilm.keys, "translate")
+    return as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
+
+
+@pytest.fixture(scope="module")
+def near(points: Tensor) -> Neighbours:
+    return find_neighbours(points, 90)
+
+
+def trust(points: Tensor, places: Tensor) -> float:
+    return float(neighbourhood(points, places, torch.arange(points.shape[1]))[0].mean())
+
+
+def divergence(graph: Graph, places: Tensor) -> float:
+    """Kullback–Leibler divergence of one head's map, in double precision, by every pair."""
+    p = graph.weight.double() / len(places)
+    y = places.double()
+    z = pair_repulsion(y[None])[0].sum() - len(y)
+    square = (y[graph.row] - y[graph.column]).square().sum(1)
+    return float((p * (p.clamp_min(1e-300).log() + square.log1p())).sum() + z.log())
+
+
+def only(near: Neighbours, head: int) -> Neighbours:
+    return Neighbours(near.index[head, None], near.distance[head, None], near.metric)
+
+
+def open_tsne(graph: Graph, start: Tensor) -> Tensor:
+    from openTSNE import TSNEEmbedding
+    from openTSNE.affinity import PrecomputedAffinities
+
+    n = len(start)
+    p = sparse.csr_matrix(
+        (graph.weight.double().numpy() / n, graph.column.numpy(), graph.start.numpy()), (n, n)
+    )
+    first = (start / start[:, 0].std() * 1e-4).double().numpy()
+    made = TSNEEmbedding(first, PrecomputedAffinities(p, normalize=False), random_state=0)
+    made = made.optimize(250, exaggeration=12, momentum=0.8)
+    return torch.from_numpy(np.array(made.optimize(500, momentum=0.8)))
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_pca_is_scikit_learns_up_to_sign(points: Tensor, dims: int) -> None:
+    ours = pca(points, dims)
+    for head in range(len(points)):
+        theirs = PCA(dims, svd_solver="full").fit_transform(points[head].double().numpy())
+        signs = np.sign((ours[head].numpy() * theirs).sum(0))
+        assert ours[head].numpy() * signs == pytest.approx(theirs, abs=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_neighbours_are_those_of_scikit_learn(metric: str) -> None:
+    from sklearn.neighbors import NearestNeighbors
+
+    vectors = torch.randn(2, 300, 12, generator=torch.Generator().manual_seed(0))
+    near = find_neighbours(as_points(vectors, metric), 10, metric)
+    for head in range(2):
+        tree = NearestNeighbors(n_neighbors=10, metric=metric).fit(vectors[head].numpy())
+        distance, index = tree.kneighbors()
+        assert (near.index[head].numpy() == index).mean() > 0.999
+        assert near.distance[head].numpy() == pytest.approx(distance, abs=1e-5)
+
+
+@pytest.mark.parametrize("head", [0, 1, 2])
+def test_tsne_reaches_a_divergence_at_most_3_percent_above_open_tsne(
+    points: Tensor, near: Neighbours, head: int
+) -> None:
+    one = only(near, head)
+    graph = symmetric(one.index, affinities(one, 30.0), "mean")
+    ours = divergence(graph, tsne(points[head, None], 2, one)[0])
+    theirs = divergence(graph, open_tsne(graph, pca(points[head, None], 2)[0]))
+    assert ours <= 1.03 * theirs
+
+
+def test_affinities_are_open_tsnes(clusters: tuple[Tensor, Tensor]) -> None:
+    from openTSNE.affinity import joint_probabilities_nn
+
+    points = clusters[0]
+    one = find_neighbours(points, 90, "euclidean")
+    theirs = joint_probabilities_nn(
+        one.index[0].numpy(), one.distance[0].double().numpy(), [30.0], symmetrize=True
+    ).tocsr()
+    graph = symmetric(one.index, affinities(one, 30.0), "mean")
+    n = points.shape[1]
+    ours = sparse.csr_matrix((graph.weight.numpy() / n, graph.column.numpy(), graph.start.numpy()))
+    assert abs(ours - theirs).sum() < 1e-3
+
+
+def umap_learn(points: Tensor, **options: object) -> Tensor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # umap-learn warns of its own dependencies
+        from umap import UMAP
+
+        made = UMAP(metric="cosine", random_state=0, n_jobs=1, **options).fit_transform(
+            points.numpy()
+        )
+    return torch.from_numpy(np.array(made))
+
+
+def test_umap_is_as_trustworthy_as_umap_learn(points: Tensor, near: Neighbours) -> None:
+    theirs = torch.stack([umap_learn(one) for one in points])
+    torch.set_num_threads(1)  # numba's start resets it
+    ours = lay_out(points, "umap", 2, near)
+    assert trust(points, ours) >= trust(points, theirs) - 0.01
+
+
+def test_memberships_and_curve_are_umap_learns(near: Neighbours) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from umap.umap_ import find_ab_params, fuzzy_simplicial_set
+
+        a, b = find_ab_params(1.0, 0.1)
+        one = only(near, 1).nearest(14)
+        n = one.index.shape[1]
+        itself = np.arange(n)[:, None]
+        theirs = fuzzy_simplicial_set(
+            np.zeros((n, 1)), 15, np.random.RandomState(0), "cosine",
+            knn_indices=np.hstack([itself, one.index[0].numpy()]),
+            knn_dists=np.hstack([np.zeros((n, 1)), one.distance[0].numpy()]).astype(np.float32),
+        )[0].tocsr()  # fmt: skip
+    torch.set_num_threads(1)
+    assert [float(a), float(b)] == pytest.approx([A, B], abs=1e-4)
+    graph = symmetric(one.index, memberships(one), "either")
+    ours = sparse.csr_matrix((graph.weight.numpy(), graph.column.numpy(), graph.start.numpy()))
+    assert abs(ours - theirs).sum() / theirs.sum() < 0.01
+
+
+@pytest.mark.parametrize(("dims", "error"), [(2, 0.02), (3, 0.1)])
+def test_the_mesh_gives_the_forces_of_every_pair(dims: int, error: float) -> None:
+    places = 4 * torch.randn(2, 800, dims, generator=torch.Generator().manual_seed(0))
+    for mesh, pairs in zip(mesh_repulsion(places), pair_repulsion(places.double()), strict=True):
+        assert (mesh - pairs).norm() / pairs.norm() < error
+
+
+def test_attraction_is_the_sum_over_ties(near: Neighbours) -> None:
+    graph = symmetric(near.index, affinities(near, 30.0), "mean")
+    ties = tie(graph, len(near.index))
+    places = torch.randn(len(ties.order), 2, generator=torch.Generator().manual_seed(0))
+    apart = places[graph.row] - places[graph.column]
+    pulls = graph.weight[:, None] * apart / (1 + apart.square().sum(1, keepdim=True))
+    expected = torch.zeros_like(places).index_add_(0, graph.row, pulls)
+    assert torch.allclose(attraction(places[ties.order], ties), expected[ties.order], atol=1e-5)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("method", LAYOUTS)
+class TestEveryLayout:
+    def test_repeats_and_does_not_depend_on_the_heads_beside(
+        self, points: Tensor, method: str, dims: int
+    ) -> None:
+        some = points[:, ::4]
+        near = find_neighbours(some, 90)
+        together = lay_out(some, method, dims, near, seed=3)
+        assert torch.equal(together, lay_out(some, method, dims, near, seed=3))
+        alone = lay_out(some[:1], method, dims, only(near, 0), seed=3)
+        assert trust(some[:1], alone) == pytest.approx(trust(some[:1], together[:1]), abs=0.02)
+
+    def test_keeps_a_spiral_of_positions_in_order(
+        self, spiral: Tensor, method: str, dims: int
+    ) -> None:
+        places = lay_out(spiral, method, dims, find_neighbours(spiral, 90, "euclidean"))[0]
+        step = (places[1:] - places[:-1]).norm(dim=1).median()
+        apart = (places - places[torch.arange(1500).roll(400)]).norm(dim=1).median()
+        assert apart > 5 * step
+
+    def test_keeps_clusters_of_offsets_together(
+        self, clusters: tuple[Tensor, Tensor], method: str, dims: int
+    ) -> None:
+        points, label = clusters
+        places = lay_out(points, method, dims, find_neighbours(points, 90, "euclidean"))
+        nearest = find_neighbours(places, 10, "euclidean").index[0]
+        share = (label[nearest] == label[:, None]).float().mean()
+        assert share > (0.5 if method == "pca" else 0.99)
+
+    @pytest.mark.parametrize("count", [2, 3, 8, 40])
+    def test_lays_out_fewer_points_than_neighbours(
+        self, count: int, method: str, dims: int
+    ) -> None:
+        vectors = torch.randn(2, count, 6, generator=torch.Generator().manual_seed(0))
+        points = as_points(vectors, "cosine")
+        places = lay_out(points, method, dims, find_neighbours(points, 90))
+        assert places.shape == (2, count, dims)
+        assert places.isfinite().all()
+
+    def test_puts_equal_points_in_one_place_and_spares_the_head_beside(
+        self, method: str, dims: int
+    ) -> None:
+        vectors = torch.randn(2, 60, 6, generator=torch.Generator().manual_seed(0))
+        vectors[0] = 1.0
+        points = as_points(vectors, "cosine")
+        places = lay_out(points, method, dims, find_neighbours(points, 90))
+        assert (places[0] == 0).all()
+        assert places.isfinite().all()
+        assert places[1].std() > 0
+
+
+def test_nan_in_vectors_names_the_heads() -> None:
+    vectors = torch.ones(3, 4, 2)
+    vectors[1, 2, 0] = torch.nan
+    with pytest.raises(InputError, match=r"1 of 3 heads hold NaN .*numbers 1\); capture"):
+        as_points(vectors, "cosine")
+
+
+def test_an_unknown_layout_or_dimension_is_refused(points: Tensor, near: Neighbours) -> None:
+    with pytest.raises(InputError, match="there are: pca, tsne, umap"):
+        lay_out(points, "mds", 2, near)
+    with pytest.raises(InputError, match="2 or 3 dimensions, not 4"):
+        lay_out(points, "pca", 4, near)
+    with pytest.raises(InputError, match="there are: cosine, euclidean"):
+        as_points(points, "hamming")
+    with pytest.raises(InputError, match=r"shape \(heads, points, width\)"):
+        as_points(points[0], "cosine")

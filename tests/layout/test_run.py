@@ -1,0 +1,114 @@
+"""Does a whole atlas get its maps, whole or not at all, and again after a kill?"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import attention_atlas as aa
+from attention_atlas.errors import InputError, StoreError
+from attention_atlas.layout import run
+from attention_atlas.layout.file import FIGURES, pack, read_map
+from attention_atlas.layout.plan import Options
+from attention_atlas.layout.run import layout_atlas
+from attention_atlas.layout.sample import sample
+from attention_atlas.store.atlas import Atlas
+
+TEXTS = ["The old doctor walks home because it is late.", "A cat sleeps.", "Who sold the bridge?"]
+
+
+@pytest.fixture
+def atlas(tmp_path: Path) -> Atlas:
+    return aa.capture("builtin:gpt", TEXTS, path=tmp_path / "x.atlas", progress=False)
+
+
+def test_a_layout_is_made_once_and_then_read(atlas: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = layout_atlas(atlas, Options("pca"), progress=False)
+    monkeypatch.setattr(run, "make_chunk", lambda *_: pytest.fail("made again"))
+    again = layout_atlas(atlas, Options("pca"), progress=False)
+    for name, group in made.groups.items():
+        assert (again.groups[name].places == group.places).all()
+        assert again.groups[name].heads == group.heads
+    assert again.options["asked"]["joint"] == "scale"
+    assert [path.name for path in (atlas.path / "layouts").iterdir()] == ["pca-2d.safetensors"]
+
+
+def test_every_head_has_places_a_box_figures_and_c(atlas: Atlas) -> None:
+    made = layout_atlas(atlas, Options("pca", dims=3), progress=False)
+    tokens = len(atlas.tokens())
+    for group in made.groups.values():
+        assert group.places.shape == (len(group.heads), 2 * tokens, 3)
+        assert group.fidelity.shape == (len(group.heads), len(FIGURES))
+        assert (group.c > 0).all()
+        assert group.query_tokens.tolist() == list(range(tokens))
+    places, figures = made.of("L0H1")
+    assert places.shape == (2 * tokens, 3)
+    assert -1 <= figures["full.correlation"] < 0
+
+
+def test_a_killed_layout_goes_on_where_it_stopped(
+    atlas: Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = run.make_chunk, []
+
+    def dies_at_the_fourth(*asked: object) -> object:
+        calls.append(asked)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "make_chunk", dies_at_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        layout_atlas(atlas, Options("pca"), progress=False)
+    assert not (atlas.path / "layouts" / "pca-2d.safetensors").exists()
+    layout_atlas(atlas, Options("pca"), progress=False)
+    assert len(calls) == 1 + len(atlas.heads())  # only the one that died is made again
+
+
+def test_processes_give_the_same_map_as_one(atlas: Atlas, tmp_path: Path) -> None:
+    alone = layout_atlas(atlas, Options("pca"), progress=False, workers=1)
+    path = atlas.path / "layouts" / "pca-2d.safetensors"
+    path.rename(tmp_path / "alone.safetensors")
+    shared = layout_atlas(atlas, Options("pca"), progress=False, workers=2)
+    for name, group in alone.groups.items():
+        assert (shared.groups[name].places == group.places).all()
+
+
+def test_an_atlas_without_keys_says_so(tmp_path: Path) -> None:
+    atlas = aa.capture(
+        "builtin:gpt", TEXTS, path=tmp_path / "y.atlas", keep=("query",), progress=False
+    )
+    with pytest.raises(StoreError, match="captured without keys"):
+        layout_atlas(atlas, Options("pca"), progress=False)
+
+
+def test_a_damaged_layout_is_refused(atlas: Atlas) -> None:
+    path = atlas.path / "layouts" / "pca-2d.safetensors"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"not a map")
+    with pytest.raises(StoreError, match="missing or damaged"):
+        read_map(path)
+
+
+def test_unpacked_places_are_within_half_a_step_of_the_real_ones() -> None:
+    places = np.random.default_rng(0).normal(size=(2, 50, 3)).astype(np.float32)
+    packed, box = pack(places)
+    back = box[:, :1] + packed / 65535 * (box[:, 1:] - box[:, :1])
+    assert np.abs(back - places).max() <= (box[:, 1] - box[:, 0]).max() / 65535 * 0.51
+
+
+def test_balanced_sampling_shows_more_of_the_rare_tokens() -> None:
+    table = pd.DataFrame({"text": ["the"] * 900 + [f"rare{i}" for i in range(100)]})
+    rare = {name: (sample(table, 100, name, 0) >= 900).sum() for name in ("uniform", "balanced")}
+    assert rare["uniform"] < 20 < 50 < rare["balanced"]
+    assert (sample(table, 100, "balanced", 0) == sample(table, 100, "balanced", 0)).all()
+
+
+def test_a_sample_of_all_or_of_none() -> None:
+    table = pd.DataFrame({"text": ["a", "b"]})
+    assert sample(table, 5, "uniform", 0).tolist() == [0, 1]
+    with pytest.raises(InputError, match="at least 1 token"):
+        sample(table, 0, "uniform", 0)
+    with pytest.raises(InputError, match="there are: uniform, balanced"):
+        sample(table, 1, "stratified", 0)

@@ -107,20 +107,20 @@ interface Look {
   strength: number;
 }
 
-/** Ink that covers this much of the paper on average still shows a pattern; more is a blot. */
-const FULLEST = 0.55;
+/** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
+const FULLEST = 0.8;
 
 /** 1 for most inputs; less where so many lines cross that they would be one solid block. */
 export function strengthFor(all: Batch[], { x0, x1, row, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
   let ink = 0;
   for (const batch of all) {
-    const depth = depthOf(batch.alpha) * thick;
+    const cover = batch.alpha * thick;
     for (let at = 0; at < batch.from.length; at++) {
       const [a, b] = [batch.from[at] * row - top, batch.to[at] * row - top];
       const fall = Math.abs(b - a);
       const seen = fall > 1 ? Math.min(1, (Math.min(height, Math.max(a, b)) - Math.max(0, Math.min(a, b))) / fall) : 1;
-      ink += depth * Math.max(0, seen) * Math.hypot(wide, fall);
+      ink += cover * Math.max(0, seen) * Math.hypot(wide, fall);
     }
   }
   const rows = all.reduce((most, batch) => batch.from.reduce((last, at) => Math.max(last, at + 1), most), 1);

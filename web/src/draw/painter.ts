@@ -20,7 +20,7 @@ export const spreadOf = (row: number, heads: number): number => Math.min(row * 0
 
 /** Lines in the first frame, and how long the following ones may take (ms). */
 const FIRST = 4000;
-const FRAME = 12;
+const FRAME = 24;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
@@ -41,12 +41,15 @@ function inView(all: Batch[], { row, top, height }: Place): Batch[] {
   const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
   const seen = (at: number) => at >= first && at <= last;
   return all.map((batch) => {
-    const kept: number[] = [];
+    const from = new Uint32Array(batch.from.length);
+    const to = new Uint32Array(batch.from.length);
+    let count = 0;
     for (let at = 0; at < batch.from.length; at++) {
-      if (seen(batch.from[at]) || seen(batch.to[at])) kept.push(at);
+      if (!seen(batch.from[at]) && !seen(batch.to[at])) continue;
+      from[count] = batch.from[at];
+      to[count++] = batch.to[at];
     }
-    const pick = (from: Uint32Array) => Uint32Array.from(kept, (at) => from[at]);
-    return { ...batch, from: pick(batch.from), to: pick(batch.to) };
+    return { ...batch, from: from.subarray(0, count), to: to.subarray(0, count) };
   });
 }
 

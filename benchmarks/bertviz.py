@@ -187,6 +187,7 @@ def case(browser_path: str, tool: str, view: str, layers: int, n: int, patience:
             row |= opened(browser, tool, view, path, patience)
             row["browser"] = browser.version
             browser.close()
+    row["load"] = psutil.getloadavg()[0]  # others may be at work on the same cores
     row |= {"date": datetime.now(UTC).date().isoformat(), "machine": machine()}
     print(json.dumps(row), file=sys.stderr, flush=True)
     rows = [old for old in known() if _which(old) != _which(row)]

@@ -14,6 +14,7 @@ _COLUMNS = (
     ("make_s", "made in, s", ".1f"),
     ("paint_ms", "painted, ms", ".0f"),
     ("hover_ms", "hover, ms", ".0f"),
+    ("load", "load", ".0f"),
 )
 
 
@@ -29,8 +30,9 @@ def _table(rows: list[Row]) -> str:
         "# BertViz and Attention Atlas, side by side",
         "",
         f"{last['date']}; {last['machine']}; `python -m benchmarks.bertviz`. Same arrays, same "
-        "browser, pages opened from disk. Times on a shared machine are rough; their ratios hold "
-        "better. What each column means is in `bertviz.py`.",
+        "browser, pages opened from disk. `load` is the machine's load average at the end of a "
+        "case: above the number of cores, its times are too long and not to be relied on. "
+        "What each column means is in `bertviz.py`.",
         "",
         "![time to the first painted frame](bertviz.svg)",
         "",
@@ -72,7 +74,7 @@ def _ratios(rows: Iterable[Row]) -> list[str]:
 
 
 def _times(theirs: float | None, ours: float | None) -> str:
-    return "–" if not theirs or not ours else f"{theirs / ours:.0f}×"
+    return "–" if not theirs or not ours else f"{theirs / ours:.1f}×"
 
 
 # The plot: tokens across, milliseconds up, both logarithmic ---------------------------------------

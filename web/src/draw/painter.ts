@@ -20,7 +20,7 @@ export const spreadOf = (row: number, heads: number): number => Math.min(row * 0
 
 /** Lines in the first frame, and how long the following ones may take (ms). */
 const FIRST = 4000;
-const FRAME = 12;
+const FRAME = 24;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
@@ -41,12 +41,15 @@ function inView(all: Batch[], { row, top, height }: Place): Batch[] {
   const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
   const seen = (at: number) => at >= first && at <= last;
   return all.map((batch) => {
-    const kept: number[] = [];
+    const from = new Uint32Array(batch.from.length);
+    const to = new Uint32Array(batch.from.length);
+    let count = 0;
     for (let at = 0; at < batch.from.length; at++) {
-      if (seen(batch.from[at]) || seen(batch.to[at])) kept.push(at);
+      if (!seen(batch.from[at]) && !seen(batch.to[at])) continue;
+      from[count] = batch.from[at];
+      to[count++] = batch.to[at];
     }
-    const pick = (from: Uint32Array) => Uint32Array.from(kept, (at) => from[at]);
-    return { ...batch, from: pick(batch.from), to: pick(batch.to) };
+    return { ...batch, from: from.subarray(0, count), to: to.subarray(0, count) };
   });
 }
 
@@ -107,20 +110,20 @@ interface Look {
   strength: number;
 }
 
-/** Ink that covers this much of the paper on average still shows a pattern; more is a blot. */
-const FULLEST = 0.55;
+/** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
+const FULLEST = 0.8;
 
 /** 1 for most inputs; less where so many lines cross that they would be one solid block. */
 export function strengthFor(all: Batch[], { x0, x1, row, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
   let ink = 0;
   for (const batch of all) {
-    const depth = depthOf(batch.alpha) * thick;
+    const cover = batch.alpha * thick;
     for (let at = 0; at < batch.from.length; at++) {
       const [a, b] = [batch.from[at] * row - top, batch.to[at] * row - top];
       const fall = Math.abs(b - a);
       const seen = fall > 1 ? Math.min(1, (Math.min(height, Math.max(a, b)) - Math.max(0, Math.min(a, b))) / fall) : 1;
-      ink += depth * Math.max(0, seen) * Math.hypot(wide, fall);
+      ink += cover * Math.max(0, seen) * Math.hypot(wide, fall);
     }
   }
   const rows = all.reduce((most, batch) => batch.from.reduce((last, at) => Math.max(last, at + 1), most), 1);

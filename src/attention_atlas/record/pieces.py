@@ -5,6 +5,7 @@ nearly all models, several for windows and packed images, and the steps of a gen
 one. Only here do N×N masks exist, and only until they are compressed.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,17 +50,19 @@ class Piece:
 class Forms:
     """Forms by the tensors they came from: most layers share one mask."""
 
-    _known: dict[tuple[int, int, int, bool, int, int], tuple[Form, Call]] = field(
-        default_factory=dict
-    )
+    _known: dict[Hashable, tuple[Form, Call]] = field(default_factory=dict)
 
     def of(self, call: Call, row: int, queries: Places, keys: Places) -> Form:
         n, m = call.query.shape[2], call.key.shape[2]
-        key = (id(call.mask), id(call.bias), row, call.causal, n, m)
+        key = (_memory(call.mask), _memory(call.bias), row, call.causal, n, m)
         if key not in self._known:
             form = _form(call, row, queries, keys)
-            self._known[key] = (form, call)  # the call keeps its tensors, and so their ids, alive
+            self._known[key] = (form, call)  # the call keeps its tensors where they are
         return self._known[key][0]
+
+
+def _memory(tensor: Tensor | None) -> Hashable:
+    return None if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
 
 
 def pieces(

@@ -10,7 +10,8 @@ capture that was killed and resumed writes the very same bytes.
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
@@ -34,10 +35,17 @@ from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import observe
-from attention_atlas.record.pieces import Forms, pieces
+from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
-from attention_atlas.record.streams import made_tokens, real_ends, sizes, token_columns
+from attention_atlas.record.streams import (
+    Ends,
+    made_tokens,
+    real_ends,
+    refuse_hidden_pads,
+    sizes,
+    token_columns,
+)
 from attention_atlas.record.tables import input_row, input_table, token_table
 from attention_atlas.store import manifest as m
 from attention_atlas.store.atlas import Atlas, open_atlas
@@ -47,7 +55,7 @@ from attention_atlas.store.write import Writer, is_whole
 KEEP = ("query", "key", "value", "weights")
 NEAR = 8  # how far to look for a second input of another length to make the receipt on
 REMEMBERED = 1_000  # encoded texts held in memory at most
-SHARD_BYTES = 96 * 2**20
+SHARD_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -146,11 +154,17 @@ class Run:
         self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
         writer = Writer(self.folder, self.fingerprint, about, overwrite)
-        with bar("capturing", len(self.given), progress) as draw:
+        with bar("capturing", len(self.given), progress) as draw, ThreadPoolExecutor(1) as aside:
             draw(writer.inputs_done)
+            last: Future[None] | None = None
             for shard in self._shards(writer.inputs_done, plan):
-                self._write_shard(shard, plan, writer)
-                draw(writer.inputs_done)
+                write = self._run_shard(shard, plan, writer)
+                if last is not None:
+                    last.result()
+                    draw(writer.inputs_done)
+                last = aside.submit(write)  # the disk works while the model runs on
+            if last is not None:
+                last.result()
         self._finish(plan, writer)
 
     def _encode(self, number: int) -> Encoded:
@@ -199,13 +213,18 @@ class Run:
         if shard:
             yield shard
 
-    def _write_shard(self, items: list[Numbered], plan: Plan, writer: Writer) -> None:
+    def _run_shard(self, items: list[Numbered], plan: Plan, writer: Writer) -> Callable[[], None]:
+        """Run the model over a shard's inputs; gives the function that writes it down."""
         shard = Shard(self.options.keep)
         tokens: dict[int, dict[str, dict[str, Any]]] = {}
         prompts: dict[int, int] = {}
         for batch in batches(items, 1 if plan.alone else self.options.batch_size):
             for part in self._runnable(batch):
-                self._add(part, plan, shard, tokens, prompts)
+                try:
+                    self._add(part, plan, shard, tokens, prompts)
+                except CannotSplit:  # nothing told so before this batch
+                    for one in part:
+                        self._add([one], plan, shard, tokens, prompts)
         rows = []
         for number, item in items:
             images = self._save_images(number)
@@ -220,12 +239,9 @@ class Run:
         streams = [(n, stream, columns) for n, _ in items for stream, columns in tokens[n].items()]
         known = set(input_row(0, Input("text"), boundary=0, prompt=0, truncated=False, images=[]))
         columns = [name for name in _columns(self.given) if name not in known]
-        writer.add(
-            shard.tensors(),
-            input_table(rows, columns),
-            token_table(writer.tokens_done, streams),
-            {"run_error": shard.run_error, "fine": _fine(shard)},
-        )
+        tensors, inputs = shard.tensors(), input_table(rows, columns)
+        facts = {"run_error": shard.run_error, "fine": _fine(shard)}
+        return lambda: writer.add(tensors, inputs, token_table(writer.tokens_done, streams), facts)
 
     def _runnable(self, batch: list[Numbered]) -> Iterator[list[Numbered]]:
         """The batch, or its inputs one by one where they cannot be padded together."""
@@ -253,9 +269,13 @@ class Run:
         if self.options.generate:
             real = {}
         exact = {(one.tower, one.layer) for one in plan.receipt.layers if one.exact}
+        layers = layers_of(calls)
+        if len(items) > 1:
+            refuse_hidden_pads(self.loaded.model, layers, plan.ends, real)
         forms = Forms()
+        ends_real: dict[tuple[Ends, int], tuple[Places, Places]] = {}
         made: dict[str, tuple[str, int]] = {}
-        for layer in layers_of(calls):
+        for layer in layers:
             name = (plan.names[layer.group], layer.number)
             if name not in exact:
                 continue
@@ -268,8 +288,9 @@ class Run:
                 made.setdefault(ends.queries, (layer.group[0], n))
                 made.setdefault(ends.keys, (layer.group[0], k))
             for row, (number, _) in enumerate(batch):
-                q, k_real = real_ends(ends, real, row)
-                parts = pieces(layer, row, len(items), q, k_real, forms)
+                if (ends, row) not in ends_real:
+                    ends_real[ends, row] = real_ends(ends, real, row)
+                parts = pieces(layer, row, len(items), *ends_real[ends, row], forms)
                 shard.pieces[name][number] = parts
         for row, (number, _) in enumerate(batch):
             mine = {stream: token_columns(one) for stream, one in streams[row].items()}

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.layout_data import text_points
 from torch import Tensor
 
 from attention_atlas.layout.affinity import affinities
@@ -35,6 +34,7 @@ from attention_atlas.layout.methods import LAYOUTS, lay_out, neighbours_needed
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import pair_repulsion
+from benchmarks.layout_data import text_points
 
 RESULTS = Path(__file__).parent / "results"
 Timed = tuple[Tensor, float]

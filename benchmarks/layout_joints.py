@@ -12,13 +12,13 @@ import json
 from pathlib import Path
 
 import torch
-from benchmarks.layout_data import text_vectors
 from torch import Tensor
 
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation, neighbourhood
 from attention_atlas.layout.joint import JOINTS, Joint, join
 from attention_atlas.layout.methods import lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
+from benchmarks.layout_data import text_vectors
 
 SHOWN = 7  # the head in the picture, of those looked at
 

@@ -45,6 +45,8 @@ def folder(file: Path) -> str:
 def nodes(node: ast.AST, late: bool) -> Iterator[ast.AST]:
     """All of the code below a node, or what of it runs at import."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue  # read by the type checker alone
         yield child
         if late or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from nodes(child, late)

@@ -8,7 +8,7 @@ outputs  what `output_attentions` returns: weights only, no vectors
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -23,6 +23,57 @@ Run = Callable[[], Any]
 WAYS = ("named", "eager", "trace", "outputs")
 
 
+class Look(Protocol):
+    """Runs one batch (or `run`, a generation, say) and gives the attention calls it made."""
+
+    def __call__(
+        self, tensors: dict[str, Tensor], run: Callable[..., Any] | None = None
+    ) -> list[Call]: ...
+
+
+@contextmanager
+def watching(
+    model: PreTrainedModel, way: str, *, fast: bool = False, detail: bool = False, seed: int = 0
+) -> Iterator[Look]:
+    """The model, watched in one way for as many batches as are wanted."""
+
+    def roll() -> None:  # the same dice for each batch, so that a resumed run is the same run
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+
+    def returned(tensors: dict[str, Tensor], run: Any = None) -> list[Call]:
+        roll()
+        calls = output_calls(model(**tensors, output_attentions=True))
+        if any(call.weights is not None and call.weights.dim() > 4 for call in calls):
+            raise ValueError("the maps it returns are cut into blocks of its own")
+        return calls
+
+    def traced(tensors: dict[str, Tensor], run: Any = None) -> list[Call]:
+        roll()
+        tracer = Tracer(model, batch=len(next(iter(tensors.values()))), detail=detail)
+        with tracer:  # only now: it would follow our own arithmetic too
+            (run or model)(**tensors)
+        return tracer.take()
+
+    with quiet_eval(model, seed):
+        if way == "outputs":
+            with implementation(model, "eager"):
+                yield returned
+        elif way == "trace":
+            yield traced
+        else:
+            recorder = Recorder(model, way=way, fast=fast, detail=detail)
+
+            def recorded(tensors: dict[str, Tensor], run: Any = None) -> list[Call]:
+                roll()
+                recorder.take()  # whatever ran in between is not ours to keep
+                (run or model)(**tensors)
+                return recorder.take()
+
+            with recorder:
+                yield recorded
+
+
 def observe(
     model: PreTrainedModel,
     tensors: dict[str, Tensor],
@@ -31,26 +82,10 @@ def observe(
     fast: bool = False,
     detail: bool = False,
     seed: int = 0,
-    run: Callable[..., Any] | None = None,
 ) -> list[Call]:
-    """The attention calls of one forward pass (or of `run`, a generation, say)."""
-    go = run or model
-    with quiet_eval(model, seed):
-        if way == "outputs":
-            with implementation(model, "eager"):
-                calls = output_calls(model(**tensors, output_attentions=True))
-            if any(call.weights is not None and call.weights.dim() > 4 for call in calls):
-                raise ValueError("the maps it returns are cut into blocks of its own")
-            return calls
-        batch = len(next(iter(tensors.values())))
-        watcher: Recorder | Tracer = (
-            Tracer(model, batch=batch, detail=detail)
-            if way == "trace"
-            else Recorder(model, way=way, fast=fast, detail=detail)
-        )
-        with watcher:
-            go(**tensors)
-        return watcher.take()
+    """The attention calls of one forward pass."""
+    with watching(model, way, fast=fast, detail=detail, seed=seed) as look:
+        return look(tensors)
 
 
 def witnesses(

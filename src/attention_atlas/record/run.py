@@ -34,7 +34,7 @@ from attention_atlas.record.finding import worst
 from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import layers_of
-from attention_atlas.record.observe import observe
+from attention_atlas.record.observe import Look, watching
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
@@ -138,6 +138,7 @@ class Run:
         self.fingerprint = fingerprint(loaded, given, options.__dict__)
         self.bound = 0.0
         self.probed: list[int] = []
+        self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -154,7 +155,12 @@ class Run:
         self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
         writer = Writer(self.folder, self.fingerprint, about, overwrite)
-        with bar("capturing", len(self.given), progress) as draw, ThreadPoolExecutor(1) as aside:
+        seed = self.options.seed
+        with (
+            bar("capturing", len(self.given), progress) as draw,
+            watching(self.loaded.model, plan.way, fast=plan.fast, seed=seed) as self.look,
+            ThreadPoolExecutor(1) as aside,
+        ):
             draw(writer.inputs_done)
             last: Future[None] | None = None
             for shard in self._shards(writer.inputs_done, plan):
@@ -191,11 +197,11 @@ class Run:
                 self._encode(number)
 
     def _to_probe(self) -> list[int]:
-        """The first input, and one of another length if there is one near, to try padding."""
-        first = self._encode(0)
-        near = range(1, min(NEAR, len(self.given)))
-        other = next((n for n in near if _length(self._encode(n)) != _length(first)), None)
-        return [0, *([other] if other is not None else near[:1])]
+        """Two short inputs from the beginning, of unequal length if there are: to try padding."""
+        lengths = {n: _length(self._encode(n)) for n in range(min(NEAR, len(self.given)))}
+        first, *others = sorted(lengths, key=lambda n: lengths[n])
+        unequal = [n for n in others if lengths[n] != lengths[first]]
+        return [first, *(unequal or others)[:1]]
 
     # One shard -----------------------------------------------------------------------------------
 
@@ -307,11 +313,10 @@ class Run:
         self, tensors: dict[str, Tensor], items: list[Encoded], plan: Plan
     ) -> tuple[list[Call], list[dict[str, Tokens]]]:
         """The calls, and the tokens of each input's known streams."""
-        model, seed = self.loaded.model, self.options.seed
+        model = self.loaded.model
         streams = [dict(item.streams) for item in items]
         if not self.options.generate:
-            calls = observe(model, tensors, plan.way, fast=plan.fast, seed=seed)
-            return calls, streams
+            return self.look(tensors), streams
         written: list[Tensor] = []
 
         def write(**given: Tensor) -> None:
@@ -323,7 +328,7 @@ class Run:
 
         side = "decoder" if "decoder" in streams[0] else "text"
         given = {k: v for k, v in tensors.items() if side == "text" or not k.startswith("decoder_")}
-        calls = observe(model, given, plan.way, fast=plan.fast, seed=seed, run=write)
+        calls = self.look(given, write)
         # The last token was written but never read, so it has no query and is not in the atlas.
         ids = written[0][0, :-1].tolist()
         before = streams[0][side]

@@ -131,13 +131,13 @@ def test_umap_is_as_trustworthy_as_umap_learn(points: Tensor, near: Neighbours) 
     assert trust(points, ours) >= trust(points, theirs) - 0.01
 
 
-def test_memberships_and_curve_are_umap_learns(near: Neighbours) -> None:
+def test_memberships_and_curve_are_umap_learns(clusters: tuple[Tensor, Tensor]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from umap.umap_ import find_ab_params, fuzzy_simplicial_set
 
         a, b = find_ab_params(1.0, 0.1)
-        one = only(near, 1).nearest(14)
+        one = find_neighbours(as_points(clusters[0], "cosine"), 14)
         n = one.index.shape[1]
         itself = np.arange(n)[:, None]
         theirs = fuzzy_simplicial_set(

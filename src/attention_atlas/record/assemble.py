@@ -33,8 +33,11 @@ class Shard:
     run_error: float = 0.0
 
     def rounded(self, layer: LayerCalls, name: LayerName) -> LayerCalls:
-        """The layer in fp16 where that is fine, at once, so that its memory is free again."""
-        if self.rounding[name] > ROUNDING_LIMIT:
+        """The layer in fp16 where that is fine, at once, so that its memory is free again.
+
+        Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
+        """
+        if self.rounding[name] > ROUNDING_LIMIT or "weights" in self.keep:
             return layer
         steps = tuple(tuple(_in_half(call) for call in calls) for calls in layer.steps)
         return replace(layer, steps=steps)

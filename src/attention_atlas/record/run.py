@@ -55,7 +55,7 @@ from attention_atlas.store.write import Writer, is_whole
 KEEP = ("query", "key", "value", "weights")
 NEAR = 8  # how far to look for a second input of another length to make the receipt on
 REMEMBERED = 1_000  # encoded texts held in memory at most
-SHARD_BYTES = 256 * 2**20
+SHARD_BYTES = 96 * 2**20
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -225,7 +224,4 @@ def transformers_log_level() -> Iterator[None]:
 
 def runs_fused(model: PreTrainedModel) -> bool:
     """Whether a plain run of this model, and of each of its parts, uses torch's fused attention."""
-    return (
-        all(config._attn_implementation_internal == "sdpa" for config in _configs(model))
-        and torch.nn.functional.scaled_dot_product_attention is not None
-    )
+    return all(config._attn_implementation_internal == "sdpa" for config in _configs(model))

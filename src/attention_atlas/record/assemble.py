@@ -43,9 +43,11 @@ class Shard:
         return replace(layer, steps=steps)
 
     def tensors(self) -> dict[str, Array]:
+        """The arrays to write; each layer's pieces are let go as soon as they are joined."""
         packer = Packer()
         out: dict[str, Array] = {}
-        for (tower, number), by_input in self.pieces.items():
+        for tower, number in list(self.pieces):
+            by_input = self.pieces.pop((tower, number))
             stem, call = f"{tower}.L{number}", self.calls[tower, number]
             ordered = [(index, piece) for index in sorted(by_input) for piece in by_input[index]]
             parts = [piece for _, piece in ordered]

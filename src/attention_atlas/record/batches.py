@@ -1,6 +1,6 @@
 """Which inputs run together, and which go into one shard?"""
 
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from attention_atlas.errors import AtlasError
@@ -12,15 +12,28 @@ from attention_atlas.record.streams import sizes
 Numbered = tuple[int, Encoded]  # an input's number in the atlas, and the input
 
 
-def batches(items: list[Numbered], size: int) -> Iterator[list[Numbered]]:
-    """Inputs of like length together, so that little is spent on padding."""
+def batches(items: list[Numbered], size: int, worth: int) -> list[list[Numbered]]:
+    """Inputs of like length together, at most `size`, where the least is spent on padding.
+
+    worth  places of padding that one batch more may save at the least
+    """
 
     def length(one: Numbered) -> int:
         return sum(len(tokens) for tokens in one[1].streams.values())
 
     ordered = sorted(items, key=length)
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
+    lengths = [length(one) for one in ordered]
+    # least[e]: what the first e inputs cost at best, and where their last batch starts
+    least: list[tuple[int, int]] = [(0, 0)]
+    for end in range(1, len(ordered) + 1):
+        starts = range(max(0, end - size), end)
+        least.append(
+            min((least[at][0] + (end - at) * lengths[end - 1] + worth, at) for at in starts)
+        )
+    cuts = [len(ordered)]
+    while cuts[-1]:
+        cuts.append(least[cuts[-1]][1])
+    return [ordered[start:end] for end, start in pairwise(cuts)][::-1]
 
 
 def bytes_of(item: Encoded, plan: Plan) -> int:

@@ -38,8 +38,8 @@ class Call:
     def layer_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
 
-    def only(self, inputs: Tensor) -> "Call":
-        """The same call for some of its batch."""
+    def only(self, inputs: slice) -> "Call":
+        """The same call for some of its batch, nothing copied."""
 
         def some(x: Any) -> Any:  # a tensor or None; one that all inputs share stays whole
             return x if x is None or len(x) == 1 else x[inputs]

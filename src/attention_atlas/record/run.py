@@ -55,7 +55,9 @@ from attention_atlas.store.write import Writer, is_whole
 KEEP = ("query", "key", "value", "weights")
 NEAR = 8  # how far to look for a second input of another length to make the receipt on
 REMEMBERED = 1_000  # encoded texts held in memory at most
-SHARD_BYTES = 96 * 2**20
+SHARD_BYTES = 64 * 2**20
+# Places of padding that take as long as one batch more: a GPU would rather pad than wait.
+WORTH = {"cpu": 12, "gpu": 10_000}
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class Run:
                     last.result()
                     draw(writer.inputs_done)
                 last = aside.submit(write)  # the disk works while the model runs on
+                del write  # it holds the whole shard, which is gone once written
             if last is not None:
                 last.result()
         self._finish(plan, writer)
@@ -206,7 +209,7 @@ class Run:
     # One shard -----------------------------------------------------------------------------------
 
     def _shards(self, start: int, plan: Plan) -> Iterator[list[Numbered]]:
-        """Consecutive inputs whose vectors come to about SHARD_BYTES."""
+        """Consecutive inputs whose vectors come to about `shard_bytes`."""
         shard: list[Numbered] = []
         size = 0
         for number in range(start, len(self.given)):
@@ -224,7 +227,9 @@ class Run:
         shard = Shard(self.options.keep)
         tokens: dict[int, dict[str, dict[str, Any]]] = {}
         prompts: dict[int, int] = {}
-        for batch in batches(items, 1 if plan.alone else self.options.batch_size):
+        size = 1 if plan.alone else self.options.batch_size
+        worth = WORTH["cpu" if self.loaded.model.device.type == "cpu" else "gpu"]
+        for batch in batches(items, size, worth):
             for part in self._runnable(batch):
                 try:
                     self._add(part, plan, shard, tokens, prompts)

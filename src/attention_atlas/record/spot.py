@@ -22,7 +22,7 @@ def spot_check(call: Call, queries: Tensor | None, keys: Tensor | None) -> tuple
     """
     n, batch = call.query.shape[2], len(call.query)
     if batch > 2:
-        ends = torch.tensor([0, batch - 1], device=call.query.device)
+        ends = slice(0, None, batch - 1)
         queries, keys = (_only(real, ends, batch) for real in (queries, keys))
         call = call.only(ends)
     rows = torch.linspace(0, n - 1, min(ROWS, n), device=call.query.device).round().long()
@@ -47,8 +47,8 @@ def spot_check(call: Call, queries: Tensor | None, keys: Tensor | None) -> tuple
     return rounding, max(lost, _largest((moved - given).abs().amax((1, 3)) / size, counts))
 
 
-def _only(real: Tensor | None, inputs: Tensor, batch: int) -> Tensor | None:
-    return real[inputs.to(real.device)] if real is not None and len(real) == batch else real
+def _only(real: Tensor | None, inputs: slice, batch: int) -> Tensor | None:
+    return real[inputs] if real is not None and len(real) == batch else real
 
 
 def _largest(by_row: Tensor, counts: Tensor) -> float:

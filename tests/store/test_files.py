@@ -1,0 +1,47 @@
+"""What we write is what every safetensors reader reads."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from attention_atlas.store import files
+
+TYPES = st.sampled_from(["<f2", "<f4", "<f8", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "?"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    st.dictionaries(
+        st.text(min_size=1, max_size=8).filter(lambda name: name != "__metadata__"),
+        TYPES.flatmap(
+            lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0))
+        ),
+        max_size=5,
+    )
+)
+def test_the_reader_of_safetensors_gets_back_the_arrays(
+    tmp_path: Path, given: dict[str, files.Array]
+) -> None:
+    path = tmp_path / "x.safetensors"
+    sha256 = files.write_tensors(path, given, {"of": "a test"})
+    assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest() == files.checksum(path)
+    back = load_file(path)
+    assert back.keys() == given.keys()
+    for name, array in given.items():
+        assert back[name].dtype == array.dtype and back[name].shape == array.shape
+        assert back[name].tobytes() == array.tobytes()
+    with safe_open(path, framework="numpy") as file:
+        assert file.metadata() == {"of": "a test"}
+
+
+def test_a_file_of_many_chunks_and_an_array_that_is_not_in_order(tmp_path: Path) -> None:
+    wide = np.arange(3 * 1024 * 1024, dtype=np.float32).reshape(1024, -1).T
+    files.write_tensors(tmp_path / "x.safetensors", {"a": wide, "b": wide[:7].astype("u1")})
+    back = load_file(tmp_path / "x.safetensors")
+    assert np.array_equal(back["a"], wide) and np.array_equal(back["b"], wide[:7].astype("u1"))

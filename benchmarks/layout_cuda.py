@@ -25,20 +25,12 @@ from attention_atlas.layout.methods import LAYOUTS, neighbours_needed
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
 from attention_atlas.layout.repulsion import mesh_repulsion, pair_repulsion
 from attention_atlas.layout.tsne import schedule
+from benchmarks.layout_data import turned
 
 
 def clock() -> float:
     torch.cuda.synchronize()
     return time.perf_counter()
-
-
-def turned(points: Tensor, heads: int, width: int) -> Tensor:
-    copies = []
-    for seed in range(-(-heads // len(points))):
-        numbers = torch.Generator().manual_seed(seed)
-        rotation = torch.linalg.qr(torch.randn(width, width, generator=numbers)).Q
-        copies.append(points @ rotation[: points.shape[2]])
-    return torch.cat(copies)[:heads].cuda()
 
 
 def six_maps(vectors: Tensor) -> tuple[dict[str, float], dict[str, Tensor], Neighbours]:
@@ -136,7 +128,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    vectors = turned(torch.load(asked.vectors).float(), asked.heads, asked.width)
+    vectors = turned(torch.load(asked.vectors).float(), asked.heads, asked.width).cuda()
     report: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
     report["shape"] = list(vectors.shape)
     report["schedule"] = [vars(phase) for phase in schedule(vectors.shape[1])]

@@ -70,3 +70,13 @@ def text_points(path: Path, tokens: int, piece: int = 0) -> Tensor:
 def save_points(path: Path, points: Tensor) -> None:
     """Half precision, so that 36 heads of 10,000 points are 23 MB to carry to another machine."""
     torch.save(points.half().clone(), path)
+
+
+def turned(points: Tensor, heads: int, width: int) -> Tensor:
+    """More heads of another width: the same ones, each time under another rotation."""
+    copies = []
+    for seed in range(-(-heads // len(points))):
+        numbers = torch.Generator().manual_seed(seed)
+        rotation = torch.linalg.qr(torch.randn(width, width, generator=numbers)).Q
+        copies.append(points @ rotation[: points.shape[2]])
+    return torch.cat(copies)[:heads]

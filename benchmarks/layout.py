@@ -212,7 +212,8 @@ def save(name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def compare(text: Path, heads: list[int], points: int, runs: list[str]) -> None:
-    vectors = text_points(text, points // 2)
+    carried = text.suffix == ".pt"
+    vectors = torch.load(text).float() if carried else text_points(text, points // 2)
     rows = []
     for head in heads:
         for name in runs:

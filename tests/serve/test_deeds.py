@@ -310,7 +310,7 @@ def test_the_notebook_asks_by_message(plain: aa.Atlas, stand_in: Path) -> None:
     from attention_atlas.widget import AtlasWidget
 
     widget, sent = AtlasWidget(plain, {}, {}), []
-    widget.send = lambda message, buffers: sent.append((message, wire.unpack(buffers[0])))  # type: ignore[method-assign]
+    widget.send = lambda message, buffers: sent.append((message, wire.unpack(buffers[0])))
     widget._answer(
         None, {"kind": "do", "id": "1", "path": "compute", "body": {"method": "pca", "dims": 2}}, []
     )

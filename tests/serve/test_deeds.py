@@ -261,6 +261,7 @@ def test_two_atlases_never_mix(client: TestClient) -> None:
     assert (first["model"], second["model"]) == ("planted", "builtin:gpt")
     assert [one["address"] for one in first["atlases"]] == ["1/"]
     assert [one["address"] for one in second["atlases"]] == ["../"]
+    assert client.get("/0/", follow_redirects=False).headers["location"] == "../"
     assert client.get("/api/map/pca-2d/decoder").status_code == 404
     assert client.get("/1/api/map/pca-2d/decoder").status_code == 200
     assert client.post("/api/compute", json={"method": "pca", "dims": 2}).status_code == 200

@@ -85,8 +85,7 @@ def test_a_saved_map_carries_one_map_with_all_that_its_page_asks_for(
     carried = blocks(page)
     heads = [f"L0H{head}" for head in range(planted.HEADS)]
     assert {path for path in carried if "pca" in path} == {
-        *(f"{what}/pca-3d/decoder" for what in ("map", "points", "norms")),
-        *(f"links/pca-3d/decoder/{head}" for head in heads),
+        f"{what}/pca-3d/decoder" for what in ("map", "points", "norms")
     }
     assert {path for path in carried if path.startswith("mean")} == {f"mean/{h}" for h in heads}
     assert sum(path.startswith("edges/") for path in carried) == len(atlas)
@@ -124,8 +123,6 @@ def test_export_of_an_atlas_with_maps(atlas: aa.Atlas, tmp_path: Path) -> None:
     api = tmp_path / "site" / "api"
     for path in ("map/pca-2d/decoder", "map/pca-3d/decoder", "points/pca-2d/decoder", "mean/L0H0"):
         assert wire.unpack((api / path).read_bytes())
-    links = wire.unpack((api / "links/pca-3d/decoder/L0H4").read_bytes())
-    assert links["head"] == "L0H4"
 
 
 def test_build_captures_and_lays_out_and_goes_on_where_it_was(tmp_path: Path) -> None:

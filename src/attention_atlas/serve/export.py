@@ -139,7 +139,6 @@ def map_paths(subject: Subject, picked: str | None = None) -> Iterator[str]:
         for group in info.groups:
             for what in ("map", "points", "norms"):
                 yield f"{what}/{info.name}/{group.name}"
-            yield from (f"links/{info.name}/{group.name}/{head}" for head in group.heads)
     if infos:
         for tower in subject.towers:
             for layer, head in _heads(tower):

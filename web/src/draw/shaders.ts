@@ -49,7 +49,8 @@ void main() {
   int shade = normColour ? int(norm * 255.0 + 0.5) : int(value);
   vec3 own = texelFetch(scale, ivec2(shade, at < queries ? 0 : 1), 0).rgb;
   bool marked = mark > 0u;
-  float far = deep ? 0.5 - seen.z : 0.5;
+  // Flat maps have no front; points are shuffled in depth, so that neither queries nor keys cover the others.
+  float far = deep ? 0.5 - seen.z : fract(float(at) * 0.61803398875);
   float back = marked ? 0.0 : dim;
   if (deep) back = 1.0 - (1.0 - back) * (1.0 - 0.45 * clamp(far, 0.0, 1.0));
   colour = mix(own, paper, 1.0 - (1.0 - back) * cell.w);

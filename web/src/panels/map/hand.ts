@@ -67,7 +67,9 @@ export class Hand {
       event.preventDefault();
       const { x, y } = at(event, element);
       const lines = event.deltaMode === 1 ? 24 : 1;
-      this.stage()?.wheel(x, y, Math.exp(-Math.max(-240, Math.min(240, event.deltaY * lines)) * 0.0022));
+      const stage = this.stage();
+      stage?.wheel(x, y, Math.exp(-Math.max(-240, Math.min(240, event.deltaY * lines)) * 0.0022));
+      if (stage) this.point(stage, { x, y });
     };
     element.addEventListener("wheel", wheel, { passive: false });
     return () => element.removeEventListener("wheel", wheel);

@@ -23,6 +23,8 @@ export interface Over {
   marks: Uint8Array | null;
   lines: Line[];
   labels: boolean;
+  /** Whether dots are coloured by side, so that names may be too. */
+  sides: boolean;
 }
 
 const PICKED = "#FFC300";
@@ -124,7 +126,7 @@ function names(context: CanvasRenderingContext2D, stage: Stage, over: Over): voi
     context.strokeStyle = paper;
     context.strokeText(label.text, label.left, label.top + HIGH / 2);
     context.globalAlpha = strong ? 1 : 0.45;
-    context.fillStyle = data.special[label.at] ? ink.faint : strong && over.marks ? ink.text : sideInk(over, label.at < data.queries);
+    context.fillStyle = data.special[label.at] ? ink.faint : over.marks || !over.sides ? ink.text : sideInk(over, label.at < data.queries);
     context.fillText(label.text, label.left, label.top + HIGH / 2);
   }
   context.globalAlpha = 1;

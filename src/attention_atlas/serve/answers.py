@@ -19,6 +19,15 @@ from attention_atlas.head import Head
 from attention_atlas.serve import wire
 from attention_atlas.serve.attention import Attention
 from attention_atlas.serve.edges import make_edges
+from attention_atlas.serve.maps import (
+    map_infos,
+    map_links,
+    map_norms,
+    map_places,
+    map_points,
+    why_no_maps,
+)
+from attention_atlas.serve.mean import mean_pattern
 from attention_atlas.serve.tokens import shown, visible
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Receipt, Tower
@@ -115,12 +124,13 @@ def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
     ]
     lost = [one for one in atlas.receipt.layers if not one.exact]
     notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
+    maps, unreadable = map_infos(atlas)
     return wire.About(
         title=atlas.manifest.model, model=atlas.manifest.model,
         model_class=atlas.manifest.model_class, kind="atlas",
         receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
         towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
-        notes=notes,
+        notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
     )  # fmt: skip
 
 
@@ -318,4 +328,9 @@ ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "rows": (2, 3, rows),
     "layer": (3, 3, layer),
     "vectors": (2, 2, vectors),
+    "map": (2, 2, map_places),
+    "points": (2, 2, map_points),
+    "norms": (2, 2, map_norms),
+    "links": (3, 3, map_links),
+    "mean": (1, 1, mean_pattern),
 }

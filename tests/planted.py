@@ -46,7 +46,7 @@ def vectors(texts: list[list[str]], seed: int = 0) -> tuple[Floats, Floats]:
     luck = np.random.default_rng(seed)
 
     def noise(size: float, count: int) -> Floats:
-        return size * luck.standard_normal((count, WIDTH)) / np.sqrt(WIDTH)
+        return np.asarray(size * luck.standard_normal((count, WIDTH)) / np.sqrt(WIDTH))
 
     position = np.concatenate([np.arange(len(text)) for text in texts])
     words = [word for text in texts for word in text]

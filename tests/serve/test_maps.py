@@ -19,7 +19,7 @@ COUNT = 6
 @pytest.fixture(scope="module")
 def atlas(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
     texts = planted.sentences(COUNT)
-    columns = {
+    columns: dict[str, list[Any]] = {
         "year": [1990 + number for number in range(COUNT)],
         "writer": ["Ann", "Bob", None, "Ann", "Bob", "Ann"],
         "pos": [["NOUN" if i % 2 else "VERB" for i in range(len(text) - 1)] for text in texts],

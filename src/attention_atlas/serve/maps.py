@@ -172,7 +172,7 @@ def map_links(subject: object, name: str, group: str, head: str) -> wire.MapLink
     atlas, _, found = find_group(subject, name, group)
     if head not in found.heads:
         raise PickError(f"the map {name} has no head {head[:40]!r} in {group}; as in L5H1")
-    layer, _ = _layer(atlas, head)
+    layer = layer_of(atlas, head)
     query_row = np.full(atlas.manifest.tokens, -1, np.int64)
     key_row = np.full(atlas.manifest.tokens, -1, np.int64)
     query_row[found.query_tokens] = np.arange(len(found.query_tokens))
@@ -227,7 +227,7 @@ def _check_fits(atlas: Atlas, name: str, group: Group) -> None:
 
 def map_rows(atlas: Atlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
     """Where the tokens of a map stand among all queries, and among all keys, of a head."""
-    layer, _ = _layer(atlas, head)
+    layer = layer_of(atlas, head)
     rows = [
         np.searchsorted(atlas.tokens(stream=stream)["token"].to_numpy(), tokens)
         for stream, tokens in ((layer.queries, group.query_tokens), (layer.keys, group.key_tokens))
@@ -235,10 +235,10 @@ def map_rows(atlas: Atlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
     return rows[0].astype(np.int64), rows[1].astype(np.int64)
 
 
-def _layer(atlas: Atlas, name: str) -> tuple[Layer, int]:
+def layer_of(atlas: Atlas, name: str) -> Layer:
     head = Head.parse(name)
     towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
     layer = towers[0].find(head.layer) if towers else None
     if layer is None:
         raise PickError(f"there is no {head} in this atlas")
-    return layer, head.head
+    return layer

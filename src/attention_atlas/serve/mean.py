@@ -4,21 +4,17 @@ The mean of its weights over all inputs, by position, as in AttentionViz: row i 
 inputs that reach position i, made to sum to one over the keys that are shown.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from attention_atlas.head import Head
 from attention_atlas.serve import wire
-
-if TYPE_CHECKING:
-    from attention_atlas.serve.answers import Subject
+from attention_atlas.serve.subject import Subject
 
 POSITIONS = 64  # the first ones; further back few inputs reach, and a picture shows no more
 INPUTS = 500  # at most, evenly spread
 
 
-def mean_pattern(subject: "Subject", name: str) -> wire.MeanPattern:
+def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
     head = str(Head.parse(name))
     numbers = np.unique(np.linspace(0, len(subject) - 1, min(INPUTS, len(subject))).astype(int))
     total = np.zeros((POSITIONS, POSITIONS))

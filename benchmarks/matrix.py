@@ -153,12 +153,8 @@ def used(page: Page, session: CDPSession) -> dict[str, Any]:
     found: dict[str, Any] = {
         "recolour": middle(
             [
-                step(
-                    page,
-                    session,
-                    *(f"bench.recolour('{colours[(2 * i + j) % 3]}')" for j in (0, 1)),
-                )
-                for i in range(REPEATS)
+                step(page, session, f"bench.recolour('{one}')", f"bench.recolour('{other}')")
+                for one, other in (("position", "mod5"), ("kind", "position")) * 2
             ]
         ),
         "search": middle(
@@ -221,7 +217,7 @@ def run(browser: Any, first: Callable[[Page], dict[str, Any]], script: str) -> d
     page.goto("about:blank")
     before = memory()
     page.add_init_script(WATCH + script)
-    page.add_init_script("localStorage.setItem('attention-atlas-hints', 'seen')")
+    page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
     session = context.new_cdp_session(page)
     session.send("Performance.enable")
     try:

@@ -93,7 +93,7 @@ def open_map(page: Page, map_url: Callable[..., str]) -> Callable[..., Page]:
     """Go to an atlas's maps and wait until every point is there."""
 
     def go(name: str, hash: str = "") -> Page:
-        page.add_init_script("localStorage.setItem('attention-atlas-hints', 'seen')")
+        page.add_init_script(maps.SEEN)
         page.goto(map_url(name, hash))
         page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
         maps.settled(page)

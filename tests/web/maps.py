@@ -11,6 +11,8 @@ ROOM = 0.95  # share of a panel's side that a flat map takes
 PAPER = (252, 252, 253)
 GREEN, PINK = (0x5F, 0xB9, 0x6C), (0xE3, 0x37, 0x8F)
 
+# The hints of a first visit would lie over the map; pages without an address have no storage.
+SEEN = "try { localStorage.setItem('attention-atlas-hints', 'seen') } catch {}"
 READ = """() => {
   const canvas = document.querySelector('[data-testid=map-canvas]');
   const gl = canvas.getContext('webgl2'), size = [canvas.width, canvas.height];

@@ -31,10 +31,11 @@ def pick(page: Page, atlas: Any) -> Any:
     """Click on a point that stands alone; gives back what it is."""
     at, table = points(page, atlas)
     point = int(alone(at, 16)[0])
-    page.mouse.move(*at[point])
+    x, y = at[point].tolist()
+    page.mouse.move(x, y)
     tip = page.get_by_test_id("point-tip")
     expect(tip).to_contain_text(f"{table['side'][point]} of token {table['position'][point]}")
-    page.mouse.click(*at[point])
+    page.mouse.click(x, y)
     settled(page)
     return table.loc[point]
 
@@ -95,9 +96,7 @@ def test_the_sentence_beside_the_map_is_the_head_view_and_the_mean_is_right(
     open_map: Open, mapped: Mapped
 ) -> None:
     atlas = mapped["bert-map"]
-    page = open_map(
-        "bert-map", PINNED
-    )
+    page = open_map("bert-map", PINNED)
     page.get_by_test_id("query-0-2").hover()
     expect(page.get_by_test_id("lines-0")).to_contain_text(HEAD)
     picture = page.get_by_test_id("mean-canvas").bounding_box()
@@ -202,7 +201,7 @@ def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: O
     assert (after != before).any()
     rows, columns = np.nonzero(inked(after))
     place = len(rows) // 2
-    page.mouse.move(left + columns[place], top + rows[place])
+    page.mouse.move(left + float(columns[place]), top + float(rows[place]))
     expect(page.get_by_test_id("point-tip")).to_be_visible()
     page.wait_for_timeout(300)
     address = page.url

@@ -66,7 +66,7 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
     context.textAlign = "left";
     context.fillStyle = ink.text;
     context.fillText(data.names[head].replace(/^.*\./, ""), x + 1, y - 3);
-    if (side < 62) continue;
+    if (side < 48) continue;
     context.font = `${letters * 0.92}px system-ui, sans-serif`;
     context.textAlign = "right";
     context.fillStyle = ink.faint;

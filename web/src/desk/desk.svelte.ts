@@ -3,14 +3,11 @@ import type { Source } from "../source/source";
 import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
-import { History } from "./history";
 import { fitting, headName, headPlace, type HeadPlace } from "./picks";
 import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
+import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
-
-/** What undo brings back. */
-type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words">;
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -19,7 +16,7 @@ export interface Hover extends TokenPick {
   pane: number;
 }
 
-export class Desk {
+export class Desk extends Sieving {
   readonly store: Store;
   /** What there is; grows when a map is computed or a text added. */
   about: About = $state.raw() as About;
@@ -42,8 +39,6 @@ export class Desk {
   /** The page's state as tests and hosts read it. */
   state: "opening" | "ready" | "error" = $state("opening");
   failure = $state("");
-  canUndo = $state(false);
-  canRedo = $state(false);
 
   readonly dark = $derived.by(() => this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark");
   readonly tower: TowerInfo = $derived.by(() => this.about.towers.find((one) => one.name === this.picks.tower) ?? this.about.towers[0]);
@@ -58,8 +53,6 @@ export class Desk {
   two!: Pane;
   map!: MapDesk;
 
-  private history = new History<Sieved>();
-  private lastKept = 0;
   private beforeSolo: string[] | null = null;
 
   constructor(
@@ -68,6 +61,7 @@ export class Desk {
     readonly chrome: Chrome,
     picks: Partial<Picks>,
   ) {
+    super();
     this.about = about;
     this.store = new Store(source);
     this.picks = fitting(picks, about);
@@ -212,64 +206,6 @@ export class Desk {
     if (this.picks.token) this.letGo();
     else if (this.picks.tab === "map") this.map.leave();
     else if (this.picks.view !== "model") this.picks.view = "model";
-  }
-
-  isHidden(stream: string, positions: number[]): boolean {
-    const hidden = this.picks.hidden[stream] ?? [];
-    return positions.every((position) => hidden.includes(position));
-  }
-
-  toggleHidden(stream: string, positions: number[]): void {
-    const now = this.picks.hidden[stream] ?? [];
-    const gone = this.isHidden(stream, positions);
-    this.setHidden(stream, gone ? now.filter((one) => !positions.includes(one)) : [...now, ...positions]);
-  }
-
-  setHidden(stream: string, positions: number[]): void {
-    this.keep();
-    const hidden = { ...this.picks.hidden, [stream]: [...new Set(positions)].sort((a, b) => a - b) };
-    if (positions.length === 0) delete hidden[stream];
-    this.picks.hidden = hidden;
-  }
-
-  showAll(): void {
-    this.keep();
-    this.picks.hidden = {};
-  }
-
-  /** A change of filter that undo can take back; one drag of a slider is one change. */
-  sieve(change: Partial<Sieved>): void {
-    if (Date.now() - this.lastKept > 600) this.keep();
-    this.lastKept = Date.now();
-    Object.assign(this.picks, change);
-  }
-
-  undo(): void {
-    this.restore(this.history.back(this.sieved()));
-  }
-
-  redo(): void {
-    this.restore(this.history.forth(this.sieved()));
-  }
-
-  private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words } = $state.snapshot(this.picks);
-    return { hidden, filter, threshold, topk, words };
-  }
-
-  private keep(): void {
-    this.history.keep(this.sieved());
-    this.tell();
-  }
-
-  private restore(state: Sieved | undefined): void {
-    if (state) Object.assign(this.picks, state);
-    this.tell();
-  }
-
-  private tell(): void {
-    this.canUndo = this.history.canBack;
-    this.canRedo = this.history.canForth;
   }
 }
 

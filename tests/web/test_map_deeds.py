@@ -70,7 +70,7 @@ def test_a_new_text_appears_on_the_map_and_can_be_searched(visit: Callable[[str]
 
 
 def test_two_atlases_open_together_never_mix(visit: Callable[[str], Page]) -> None:
-    page = visit("0/#tab=map")
+    page = visit("#tab=map")
     expect(page.get_by_test_id("model")).to_have_text("builtin:gpt")
     other = page.locator("[data-testid^=atlas-]:not([data-testid=atlas])").first
     other.click()

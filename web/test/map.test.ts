@@ -4,6 +4,7 @@ import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, shape
 import { gridOf, nearest } from "../src/map/grid";
 import { apart, HIGH, placed } from "../src/map/labels";
 import { matching, ranking, sidesOf, some } from "../src/map/search";
+import { everyPoint, shuffled, sift } from "../src/map/sift";
 
 const SIZE = { width: 900, height: 700 };
 
@@ -102,6 +103,42 @@ describe("squares", () => {
     const grid = gridOf({ x: Float32Array.from([-0.2, 0.5]), y: Float32Array.from([1.3, 0.5]), near: new Float32Array(2) });
     expect(nearest(grid, -0.2, 1.3, 0.01)).toBe(0);
     expect(nearest(grid, 0.9, 0.1, 0.05)).toBe(-1);
+  });
+});
+
+describe("what is worth drawing", () => {
+  const points = 400;
+  const places = Uint16Array.from({ length: 2 * 2 * points }, (_, at) => (at * 40503) % 65536);
+  const panels = [{ head: 1, x: 10.3, y: 5.6, shape: [1, 0.5, 1] }];
+  const pixelOf = (number: number) => {
+    const at = 2 * number;
+    const [x, y] = [10.3 + 20 * (0.5 + 0.95 * (places[at] / 65535 - 0.5)), 5.6 + 20 * (0.5 - 0.95 * 0.5 * (places[at + 1] / 65535 - 0.5))];
+    return `${Math.floor(x)} ${Math.floor(y)}`;
+  };
+
+  test("on a small panel it is the nearest point of each pixel, and every marked one", () => {
+    const best = new Map<string, number>();
+    for (let at = 0; at < points; at++) {
+      const pixel = pixelOf(points + at);
+      const old = best.get(pixel);
+      if (old === undefined || shuffled(at) < shuffled(old)) best.set(pixel, at);
+    }
+    const data = { places, points, dims: 2 };
+    const list = sift(panels, data, 20, 0.95, START_ORBIT, null);
+    expect([...list].sort()).toEqual([...best.values()].map((at) => points + at).sort());
+    expect(list.length).toBeLessThan(points);
+    const marks = Uint8Array.from({ length: points }, (_, at) => Number(at % 7 === 0));
+    const marked = sift(panels, data, 20, 0.95, START_ORBIT, marks);
+    for (let at = 0; at < points; at += 7) expect(marked).toContain(points + at);
+    expect(new Set(marked).size).toBe(marked.length);
+  });
+
+  test("on a large panel it is every point once, and a part of them is spread over all", () => {
+    const list = sift(panels, { places, points, dims: 2 }, 300, 0.95, START_ORBIT, null);
+    expect([...list].sort((a, b) => a - b)).toEqual(Array.from({ length: points }, (_, at) => points + at));
+    const some = everyPoint(panels, { places, points, dims: 2 }, 50);
+    expect(some.length).toBe(50);
+    expect(some.at(-1)! - some[0]).toBeGreaterThan(300);
   });
 });
 

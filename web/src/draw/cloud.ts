@@ -1,7 +1,7 @@
-// Points of every head from one texture, in one draw call a slice. What changes often is small: a byte a point for
-// the colouring and one for marks, a scale of 2 × 256 colours, a few numbers a panel.
+// Points of every head from one texture, drawn by a list of their numbers. What changes often is small: a byte a
+// point for the colouring and one for marks, a scale of 2 × 256 colours, a few numbers a panel.
 import type { Rgb } from "./colour";
-import { FRAGMENT, VERTEX, WIDE_BITS } from "./shaders";
+import { ROUND, SQUARE, VERTEX, WIDE_BITS } from "./shaders";
 
 const WIDE = 1 << WIDE_BITS;
 
@@ -43,23 +43,22 @@ export interface CloudView {
 
 export class NoWebGL extends Error {}
 
-/** Slices of every n-th point: a part of them is a fair sample, and all of them always make the same picture. */
-const MOST_SLICES = 8;
-const SLICE_POINTS = 1000;
+/** Pixels up to which a dot is a square. */
+const SMALL = 2;
 
 export class Cloud {
   private readonly gl: WebGL2RenderingContext;
-  private program!: WebGLProgram;
-  private uniforms: Record<string, WebGLUniformLocation | null> = {};
-  private buffers!: { value: WebGLBuffer; mark: WebGLBuffer; cells: WebGLBuffer };
-  private textures!: { places: WebGLTexture; norms: WebGLTexture; scale: WebGLTexture };
+  private square!: Program;
+  private round!: Program;
+  private list!: WebGLBuffer;
+  private textures!: Record<"places" | "norms" | "scale" | "own" | "cells", WebGLTexture>;
   private data: CloudData | undefined;
-  private value: Uint8Array = new Uint8Array(0);
-  private mark: Uint8Array = new Uint8Array(0);
+  /** Two bytes a point: value and mark. */
+  private own = new Uint8Array(0);
   private scale: Uint8Array = new Uint8Array(2 * 256 * 4);
   private norms: Uint8Array | undefined;
-  private slices = 1;
-  private slice = 0;
+  private listed: Uint32Array | undefined;
+  private drawn = 0;
   /** Points that one frame may draw; follows what the machine can do. */
   budget = 400_000;
   lost = false;
@@ -88,20 +87,19 @@ export class Cloud {
   load(data: CloudData): void {
     this.data = data;
     this.norms = undefined;
-    this.slices = Math.min(MOST_SLICES, Math.max(1, Math.ceil(data.points / SLICE_POINTS)));
-    this.value = new Uint8Array(data.points);
-    this.mark = new Uint8Array(data.points);
+    this.listed = undefined;
+    this.own = new Uint8Array(2 * data.points);
     this.upload();
   }
 
   setValues(value: Uint8Array): void {
-    this.value = value;
-    this.fill(this.buffers.value, value);
+    for (let at = 0; at < value.length; at++) this.own[2 * at] = value[at];
+    this.sendOwn();
   }
 
   setMarks(mark: Uint8Array): void {
-    this.mark = mark;
-    this.fill(this.buffers.mark, mark);
+    for (let at = 0; at < mark.length; at++) this.own[2 * at + 1] = mark[at];
+    this.sendOwn();
   }
 
   /** 256 colours for queries, then 256 for keys, RGBA. */
@@ -124,33 +122,30 @@ export class Cloud {
   }
 
   /** Starts the picture anew and draws what fits in one frame; `more` draws on. Both say whether all is there. */
-  draw(view: CloudView, ratio: number): boolean {
+  draw(view: CloudView, list: Uint32Array, ratio: number): boolean {
     const { gl } = this;
     if (this.lost) return true;
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     const [red, green, blue] = view.paper.map((part) => part / 255);
     gl.clearColor(red, green, blue, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    this.slice = 0;
-    if (!this.data || view.cells.length === 0) return true;
+    this.drawn = 0;
+    if (!this.data || list.length === 0) return true;
     this.settle(view, ratio);
-    return this.more(view.cells.length);
+    if (list !== this.listed) {
+      gl.bufferData(gl.ARRAY_BUFFER, list, gl.DYNAMIC_DRAW);
+      this.listed = list;
+    }
+    return this.more();
   }
 
-  more(cells: number): boolean {
-    const { gl, data } = this;
-    if (this.lost || !data) return true;
-    let left = this.budget;
-    while (this.slice < this.slices && left > 0) {
-      const count = Math.ceil((data.points - this.slice) / this.slices);
-      this.point(this.buffers.value, 0, this.slice);
-      this.point(this.buffers.mark, 1, this.slice);
-      gl.uniform1i(this.uniforms["first"], this.slice);
-      gl.drawArraysInstanced(gl.POINTS, 0, count, cells);
-      left -= count * cells;
-      this.slice += 1;
-    }
-    return this.slice >= this.slices;
+  more(): boolean {
+    const { gl, listed } = this;
+    if (this.lost || !listed) return true;
+    const count = Math.min(this.budget, listed.length - this.drawn);
+    gl.drawArrays(gl.POINTS, this.drawn, count);
+    this.drawn += count;
+    return this.drawn >= listed.length;
   }
 
   close(): void {
@@ -158,12 +153,16 @@ export class Cloud {
   }
 
   private settle(view: CloudView, ratio: number): void {
-    const { gl, uniforms, data } = this;
-    const cells = new Float32Array(view.cells.length * 11);
-    view.cells.forEach((cell, at) => cells.set([cell.x * ratio, cell.y * ratio, cell.head, cell.clear, ...cell.shape, ...cell.span], at * 11));
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.cells);
-    gl.bufferData(gl.ARRAY_BUFFER, cells, gl.DYNAMIC_DRAW);
-    gl.uniform1i(uniforms["stride"], this.slices);
+    const { gl, data } = this;
+    const size = Math.max(1, view.size * ratio);
+    const small = size <= SMALL;
+    const { program, uniforms } = small ? this.square : this.round;
+    gl.useProgram(program);
+    if (small) gl.disable(gl.BLEND);
+    else gl.enable(gl.BLEND);
+    const cells = new Float32Array((data?.heads ?? 0) * 12);
+    for (const cell of view.cells) cells.set([cell.x * ratio, cell.y * ratio, cell.clear, 0, ...cell.shape, 0, ...cell.span], cell.head * 12);
+    this.textures.cells = this.table(gl.TEXTURE4, this.textures.cells, cells, 4);
     gl.uniform1i(uniforms["points"], data?.points ?? 0);
     gl.uniform1i(uniforms["queries"], data?.queries ?? 0);
     gl.uniform1i(uniforms["deep"], Number(data?.dims === 3));
@@ -171,7 +170,8 @@ export class Cloud {
     gl.uniform1i(uniforms["normSize"], Number(view.normSize && this.norms !== undefined));
     gl.uniform1f(uniforms["side"], view.side * ratio);
     gl.uniform2f(uniforms["screen"], this.canvas.width, this.canvas.height);
-    gl.uniform1f(uniforms["size"], Math.max(1, view.size * ratio));
+    gl.uniform1f(uniforms["size"], size);
+    gl.uniform1f(uniforms["edge"], small ? 0 : 1);
     gl.uniform1f(uniforms["dim"], view.dim);
     gl.uniform3f(uniforms["paper"], view.paper[0] / 255, view.paper[1] / 255, view.paper[2] / 255);
     gl.uniformMatrix3fv(uniforms["turn"], false, view.turn);
@@ -180,30 +180,21 @@ export class Cloud {
 
   private build(): void {
     const { gl } = this;
-    this.program = link(gl);
-    gl.useProgram(this.program);
-    for (const name of ["places", "norms", "scale", "first", "stride", "points", "queries", "normColour", "normSize", "side", "screen", "size", "dim", "paper", "turn", "room", "deep"]) {
-      this.uniforms[name] = gl.getUniformLocation(this.program, name);
-    }
-    gl.uniform1i(this.uniforms["places"], 0);
-    gl.uniform1i(this.uniforms["norms"], 1);
-    gl.uniform1i(this.uniforms["scale"], 2);
-    this.buffers = { value: gl.createBuffer(), mark: gl.createBuffer(), cells: gl.createBuffer() };
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.cells);
-    for (const [place, size, at] of [[2, 4, 0], [3, 3, 16], [4, 4, 28]]) {
-      gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 44, at);
-      gl.vertexAttribDivisor(place, 1);
-    }
-    for (const place of [0, 1]) gl.enableVertexAttribArray(place);
+    this.square = link(gl, SQUARE);
+    this.round = link(gl, ROUND);
+    this.list = gl.createBuffer();
+    this.listed = undefined;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.list);
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribIPointer(0, 1, gl.UNSIGNED_INT, 0, 0);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    this.textures = { places: gl.createTexture(), norms: gl.createTexture(), scale: gl.createTexture() };
+    const texture = () => gl.createTexture();
+    this.textures = { places: texture(), norms: texture(), scale: texture(), own: texture(), cells: texture() };
     gl.activeTexture(gl.TEXTURE2);
     gl.bindTexture(gl.TEXTURE_2D, this.textures.scale);
     nearest(gl);
     gl.enable(gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
-    gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
@@ -213,15 +204,17 @@ export class Cloud {
     const { gl, data } = this;
     this.textures.places = this.table(gl.TEXTURE0, this.textures.places, data.places, data.dims);
     this.textures.norms = this.table(gl.TEXTURE1, this.textures.norms, this.norms ?? new Uint8Array(1), 1);
-    this.setValues(this.value);
-    this.setMarks(this.mark);
+    this.sendOwn();
     this.setScale(this.scale);
   }
 
+  private sendOwn(): void {
+    this.textures.own = this.table(this.gl.TEXTURE3, this.textures.own, this.own, 2);
+  }
+
   /** A long list as a texture of fixed width; whole rows go up without being copied. */
-  private table(unit: number, old: WebGLTexture, list: Uint16Array | Uint8Array, parts: number): WebGLTexture {
+  private table(unit: number, old: WebGLTexture, list: Uint16Array | Uint8Array | Float32Array, parts: number): WebGLTexture {
     const { gl } = this;
-    const wide = list instanceof Uint16Array;
     const count = list.length / parts;
     const rows = Math.max(1, Math.ceil(count / WIDE));
     if (rows > (gl.getParameter(gl.MAX_TEXTURE_SIZE) as number)) {
@@ -232,9 +225,7 @@ export class Cloud {
     gl.activeTexture(unit);
     gl.bindTexture(gl.TEXTURE_2D, texture);
     nearest(gl);
-    const kinds = [[gl.R8, gl.RED], [gl.RG16UI, gl.RG_INTEGER], [gl.RGB16UI, gl.RGB_INTEGER]];
-    const [inside, format] = kinds[parts - 1];
-    const type = wide ? gl.UNSIGNED_SHORT : gl.UNSIGNED_BYTE;
+    const [inside, format, type] = this.kind(list, parts);
     gl.texStorage2D(gl.TEXTURE_2D, 1, inside, WIDE, rows);
     const whole = Math.floor(count / WIDE);
     if (whole > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDE, whole, format, type, list, 0);
@@ -242,17 +233,11 @@ export class Cloud {
     return texture;
   }
 
-  private fill(buffer: WebGLBuffer, bytes: Uint8Array): void {
+  private kind(list: Uint16Array | Uint8Array | Float32Array, parts: number): [number, number, number] {
     const { gl } = this;
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, bytes, gl.DYNAMIC_DRAW);
-  }
-
-  /** Every n-th byte of a list, from the slice's own. */
-  private point(buffer: WebGLBuffer, place: number, from: number): void {
-    const { gl } = this;
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.vertexAttribIPointer(place, 1, gl.UNSIGNED_BYTE, this.slices, from);
+    if (list instanceof Float32Array) return [gl.RGBA32F, gl.RGBA, gl.FLOAT];
+    if (list instanceof Uint8Array) return parts === 1 ? [gl.R8, gl.RED, gl.UNSIGNED_BYTE] : [gl.RG8UI, gl.RG_INTEGER, gl.UNSIGNED_BYTE];
+    return parts === 2 ? [gl.RG16UI, gl.RG_INTEGER, gl.UNSIGNED_SHORT] : [gl.RGB16UI, gl.RGB_INTEGER, gl.UNSIGNED_SHORT];
   }
 }
 
@@ -261,9 +246,14 @@ function nearest(gl: WebGL2RenderingContext): void {
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
 }
 
-function link(gl: WebGL2RenderingContext): WebGLProgram {
+interface Program {
+  program: WebGLProgram;
+  uniforms: Record<string, WebGLUniformLocation | null>;
+}
+
+function link(gl: WebGL2RenderingContext, fragment: string): Program {
   const program = gl.createProgram();
-  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, fragment]] as const) {
     const shader = gl.createShader(kind) as WebGLShader;
     gl.shaderSource(shader, text);
     gl.compileShader(shader);
@@ -273,5 +263,13 @@ function link(gl: WebGL2RenderingContext): WebGLProgram {
   if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
     throw new NoWebGL(`this browser's WebGL2 cannot run the map's program (${gl.getProgramInfoLog(program) ?? "no reason given"})`);
   }
-  return program;
+  const uniforms: Program["uniforms"] = {};
+  const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) as number;
+  for (let at = 0; at < count; at++) {
+    const name = gl.getActiveUniform(program, at)?.name ?? "";
+    uniforms[name] = gl.getUniformLocation(program, name);
+  }
+  gl.useProgram(program);
+  ["places", "norms", "scale", "own", "cells"].forEach((name, unit) => gl.uniform1i(uniforms[name], unit));
+  return { program, uniforms };
 }

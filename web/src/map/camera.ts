@@ -81,7 +81,7 @@ export function between(from: Camera, to: Camera, share: number): Camera {
 
 /** What an address keeps: the middle of the view on the plane, and how much of the plane its shorter side shows. */
 export function toNumbers(camera: Camera, size: Size, orbit: Orbit): number[] {
-  const short = (value: number) => Math.round(value * 1000) / 1000;
+  const short = (value: number) => Math.round(value * 10_000) / 10_000;
   const least = Math.min(size.width, size.height);
   const middle = [(camera.x + size.width / 2) / camera.scale, (camera.y + size.height / 2) / camera.scale];
   return [...middle, least / camera.scale, orbit.turn, orbit.tilt].map(short);

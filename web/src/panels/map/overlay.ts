@@ -65,12 +65,15 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
     context.font = `600 ${letters}px system-ui, sans-serif`;
     context.textAlign = "left";
     context.fillStyle = ink.text;
-    context.fillText(data.names[head].replace(/^.*\./, ""), x + 1, y - 3);
-    if (side < 48) continue;
+    const name = data.names[head].replace(/^.*\./, "");
+    context.fillText(name, x + 1, y - 3);
+    const taken = context.measureText(name).width;
     context.font = `${letters * 0.92}px system-ui, sans-serif`;
+    const told = badge(data.figure(head, "map.correlation"));
+    if (taken + context.measureText(told).width + 4 > side) continue;
     context.textAlign = "right";
     context.fillStyle = ink.faint;
-    context.fillText(badge(data.figure(head, "map.correlation")), x + side - 1, y - 3);
+    context.fillText(told, x + side - 1, y - 3);
   }
   context.globalAlpha = 1;
   if (stage.head < 0) rowNames(context, stage, ink);

@@ -5,6 +5,7 @@ import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, PITCH
 import type { Colouring } from "../../map/colouring";
 import { normSpan, type MapData, type Norms } from "../../map/data";
 import { gridOf, nearest, type Grid } from "../../map/grid";
+import { everyPoint, sift } from "../../map/sift";
 
 const MOTION = 180;
 const STILL = 140;
@@ -41,12 +42,17 @@ export class Stage {
   private clear = 1;
   private dirty = false;
   private unfinished = false;
+  /** Whether only a sample is on screen. */
+  private sampled = false;
   private asked = 0;
   private movedAt = 0;
   private lastFrame = 0;
   private rest: ReturnType<typeof setTimeout> | undefined;
   private way: { from: Camera; to: Camera; start: number; clear: number } | undefined;
   private grids = new Map<string, Grid>();
+  private marks: Uint8Array | null = null;
+  /** Numbers of the points to draw while nothing moves, and what they were chosen for. */
+  private chosen: { name: string; list: Uint32Array } | undefined;
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -68,6 +74,8 @@ export class Stage {
   load(data: MapData): void {
     this.data = data;
     this.norms = undefined;
+    this.marks = null;
+    this.chosen = undefined;
     this.grids.clear();
     this.cloud.load(data);
     this.redraw();
@@ -84,6 +92,8 @@ export class Stage {
     if (!this.data) return;
     this.cloud.setMarks(marks ?? new Uint8Array(this.data.points));
     this.dim = marks ? 0.82 : 0;
+    this.marks = marks;
+    this.chosen = undefined;
     this.redraw();
   }
 
@@ -115,6 +125,7 @@ export class Stage {
     this.head = head;
     const stays = numbers !== null && this.fits === false && before >= 0 && head >= 0 && before !== head;
     if (numbers?.length === 5) this.orbit = { turn: numbers[3], tilt: numbers[4] };
+    else if (motion === false) this.orbit = START_ORBIT;
     this.fits = numbers === null;
     let to = numbers === null ? this.fitting() : fromNumbers(numbers, this.size);
     if (stays) {
@@ -220,14 +231,15 @@ export class Stage {
     this.movedAt = performance.now();
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
-      this.ask();
+      this.redraw();
       this.tell();
     }, STILL);
     this.redraw();
   }
 
   private tell(): void {
-    this.news.moved(this.head, this.fits ? null : toNumbers(this.camera, this.size, this.orbit));
+    const plain = this.fits && this.orbit === START_ORBIT;
+    this.news.moved(this.head, plain ? null : toNumbers(this.camera, this.size, this.orbit));
   }
 
   private ask(): void {
@@ -242,14 +254,31 @@ export class Stage {
     this.lastFrame = now;
     if (this.dirty) {
       this.dirty = false;
-      this.unfinished = !this.cloud.draw(this.view(), this.ratio);
-      this.news.painted(!this.unfinished);
+      const view = this.view();
+      this.unfinished = !this.cloud.draw(view, moves ? this.sample(view) : this.all(view), this.ratio);
+      this.sampled = moves;
+      this.news.painted(!this.unfinished && !moves);
     } else if (this.unfinished && !moves) {
-      this.unfinished = !this.cloud.more(this.view().cells.length);
+      this.unfinished = !this.cloud.more();
       if (!this.unfinished) this.news.painted(true);
     }
-    if (walking) this.redraw();
+    if (walking || (this.sampled && !moves)) this.redraw();
     else if (this.unfinished && !moves) this.ask();
+  }
+
+  private sample({ cells }: CloudView): Uint32Array {
+    return this.data ? everyPoint(cells, this.data, Math.floor(this.cloud.budget)) : new Uint32Array(0);
+  }
+
+  private all({ cells, side, room }: CloudView): Uint32Array {
+    const { data, ratio } = this;
+    if (!data) return new Uint32Array(0);
+    const name = JSON.stringify([this.camera, this.orbit, this.size, this.head, cells.length, ratio]);
+    if (this.chosen?.name !== name) {
+      const places = cells.map((cell) => ({ ...cell, x: cell.x * ratio, y: cell.y * ratio }));
+      this.chosen = { name, list: sift(places, data, side * ratio, room, this.orbit, this.marks) };
+    }
+    return this.chosen.list;
   }
 
   private learn(now: number): void {

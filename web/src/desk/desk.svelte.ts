@@ -89,6 +89,7 @@ export class Desk extends Sieving {
     const next: Partial<Picks> = { ...$state.snapshot(this.picks), ...picks };
     if (picks.heads && picks.layer === undefined) delete next.layer;
     if (picks.heads && picks.tower === undefined) delete next.tower;
+    if (picks.heads && picks.mapHead === undefined && next.mapHead) next.mapHead = picks.heads[0] ?? null;
     this.picks = fitting(next, this.about);
   }
 

@@ -60,7 +60,11 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const known = (input: number | null) => about.inputs.some((one) => one.number === input);
   if (!known(out.input)) out.input = about.inputs[0]?.number ?? 0;
   if (!known(out.other)) out.other = null;
-  if (out.mapHead !== null && !picks.heads?.length) out.heads = [out.mapHead];
+  // On the map the head in view is the picked one; close-ups may show several and keep the map's for the way back.
+  const single = out.mapHead === null ? null : headPlace(about, out.mapHead);
+  const there = about.towers.find((one) => one.name === single?.tower)?.layers.find((one) => one.layer === single?.layer);
+  if (!single || !there || single.head >= there.heads) out.mapHead = null;
+  else if (out.tab === "map") Object.assign(out, { heads: [out.mapHead], tower: single.tower, layer: single.layer });
   const named = (out.heads ?? []).map((name) => headPlace(about, name)).find((place) => place !== null);
   if (!picks.tower && named) out.tower = named.tower;
   const tower = about.towers.find((one) => one.name === out.tower) ?? about.towers[0];
@@ -70,8 +74,6 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const layer = tower.layers.find((one) => one.layer === out.layer) ?? tower.layers.find((one) => one.layer === named?.layer) ?? tower.layers[0];
   out.layer = layer?.layer ?? 0;
   out.heads = headsIn(out.heads ?? [], about, tower, layer);
-  // One head on the map is one head in the close-ups.
-  if (out.mapHead !== null) out.heads = [(out.mapHead = out.heads.length === 1 || !out.heads.includes(out.mapHead) ? out.heads[0] : out.mapHead)];
   return out;
 }
 

@@ -12,7 +12,7 @@ const STOPS = {
 export type ScaleName = keyof typeof STOPS;
 
 /** The part of a scale that stands out from the page: its palest end is lost on white, its darkest on black. */
-const PART = { light: [0.24, 1], dark: [0, 0.7] } as const;
+const PART = { light: [0.24, 1], dark: [0.2, 0.76] } as const;
 const PART_VIRIDIS = { light: [0, 0.95], dark: [0.14, 1] } as const;
 
 export function scaleOf(name: ScaleName, dark: boolean, steps = 256): Rgb[] {

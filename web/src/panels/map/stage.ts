@@ -106,7 +106,9 @@ export class Stage {
   resize(size: Size): void {
     this.size = size;
     this.cloud.resize(size.width, size.height, this.ratio);
-    if (this.fits) this.camera = this.fitting();
+    // A flight that is under way ends where the new window wants it.
+    if (this.fits && this.way) this.way.to = this.fitting();
+    else if (this.fits) this.camera = this.fitting();
     this.redraw();
   }
 

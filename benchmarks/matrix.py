@@ -61,12 +61,15 @@ window.watchMoves = () => addEventListener('pointermove', async event => { const
 """
 OURS = """
 const there = () => document.querySelector('[data-testid=map-canvas]')?.dataset.whole === 'true';
+// As a person does it: a choice in the list, letters in the field.
+const given = async (name, value, kind) => { const before = draws;
+  const place = document.querySelector(`[data-testid=${name}]`);
+  place.value = value; place.dispatchEvent(new Event(kind, { bubbles: true }));
+  await bench.whole(before); };
 window.bench = {
   async whole(before) { while (draws === before || !there()) await frame(); },
-  async picks(picks) { const before = draws; attentionAtlas.setPicks(picks);
-    await bench.whole(before); },
-  recolour: name => bench.picks({ colour: name }),
-  search: word => bench.picks({ search: word < 0 ? '' : `word${word}` }),
+  recolour: name => given('colour', name, 'change'),
+  search: word => given('search', word < 0 ? '' : `word${word}`, 'input'),
 };
 const plain = window.fetch;
 window.sent = 0;

@@ -60,7 +60,7 @@ export class Cloud {
   private listed: Uint32Array | undefined;
   private drawn = 0;
   /** Points that one frame may draw; follows what the machine can do. */
-  budget = 400_000;
+  budget = 200_000;
   lost = false;
 
   /** `restored` is called when a lost context is whole again and must be drawn. */

@@ -1,5 +1,6 @@
 // What is written and drawn over the points: frames and titles, lines to the strongest keys, names, rings.
 import { css, opacity, PAPER } from "../../draw/colour";
+import type { Cell } from "../../draw/cloud";
 import { sized } from "../../draw/painter";
 import { onScreen, TITLE } from "../../map/camera";
 import { PAIRS } from "../../map/colouring";
@@ -53,30 +54,44 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
   if (!data) return;
   const ink = inkOf(over.dark);
   const side = camera.scale;
-  const letters = Math.min(12, Math.max(8, side * TITLE * 0.95));
-  context.textBaseline = "alphabetic";
-  for (const { head, x, y, clear } of stage.cells()) {
-    if (head === stage.head && side > 0.9 * Math.min(stage.size.width, stage.size.height)) continue;
+  const large = side > 0.9 * Math.min(stage.size.width, stage.size.height);
+  const cells = stage.cells().filter(({ head }) => head !== stage.head || !large);
+  for (const { head, x, y, clear } of cells) {
+    const here = head === over.focus && stage.head < 0;
     context.globalAlpha = clear;
-    context.strokeStyle = head === over.focus && stage.head < 0 ? PICKED : head === over.hoverHead ? ink.text : ink.line;
-    context.lineWidth = head === over.focus && stage.head < 0 ? 2 : 1;
+    context.strokeStyle = here ? PICKED : head === over.hoverHead ? ink.text : ink.line;
+    context.lineWidth = here ? 2 : 1;
     context.strokeRect(x, y, side, side);
-    if (side < 34) continue;
-    context.font = `600 ${letters}px system-ui, sans-serif`;
-    context.textAlign = "left";
-    context.fillStyle = ink.text;
-    const name = data.names[head].replace(/^.*\./, "");
-    context.fillText(name, x + 1, y - 3);
-    const taken = context.measureText(name).width;
-    context.font = `${letters * 0.92}px system-ui, sans-serif`;
-    const told = badge(data.figure(head, "map.correlation"));
-    if (taken + context.measureText(told).width + 4 > side) continue;
-    context.textAlign = "right";
-    context.fillStyle = ink.faint;
-    context.fillText(told, x + side - 1, y - 3);
   }
+  if (side >= 34) titles(context, stage, cells, ink);
   context.globalAlpha = 1;
   if (stage.head < 0) rowNames(context, stage, ink);
+}
+
+/** Names, then figures: changing the font is what costs time. */
+function titles(context: CanvasRenderingContext2D, stage: Stage, cells: Cell[], ink: { text: string; faint: string }): void {
+  const { data, camera } = stage;
+  if (!data) return;
+  const letters = Math.min(12, Math.max(8, camera.scale * TITLE * 0.95));
+  context.textBaseline = "alphabetic";
+  context.font = `600 ${letters}px system-ui, sans-serif`;
+  context.textAlign = "left";
+  context.fillStyle = ink.text;
+  const room = cells.map(({ head, x, y, clear }) => {
+    const name = data.names[head].replace(/^.*\./, "");
+    context.globalAlpha = clear;
+    context.fillText(name, x + 1, y - 3);
+    return camera.scale - context.measureText(name).width - 4;
+  });
+  context.font = `${letters * 0.92}px system-ui, sans-serif`;
+  context.textAlign = "right";
+  context.fillStyle = ink.faint;
+  const widest = context.measureText("−.00").width;
+  cells.forEach(({ head, x, y, clear }, at) => {
+    if (room[at] < widest) return;
+    context.globalAlpha = clear;
+    context.fillText(badge(data.figure(head, "map.correlation")), x + camera.scale - 1, y - 3);
+  });
 }
 
 /** Layers at the left edge; heads above where their own titles are too small to read. */

@@ -44,6 +44,7 @@ export class Stage {
   private unfinished = false;
   /** Whether only a sample is on screen. */
   private sampled = false;
+  private touched = false;
   private asked = 0;
   private movedAt = 0;
   private lastFrame = 0;
@@ -229,6 +230,12 @@ export class Stage {
     this.ask();
   }
 
+  /** Only what lies over the points is new. */
+  touch(): void {
+    this.touched = true;
+    this.ask();
+  }
+
   private moving(): void {
     this.movedAt = performance.now();
     clearTimeout(this.rest);
@@ -263,7 +270,8 @@ export class Stage {
     } else if (this.unfinished && !moves) {
       this.unfinished = !this.cloud.more();
       if (!this.unfinished) this.news.painted(true);
-    }
+    } else if (this.touched) this.news.painted(!this.unfinished && !this.sampled);
+    this.touched = false;
     if (walking || (this.sampled && !moves)) this.redraw();
     else if (this.unfinished && !moves) this.ask();
   }
@@ -286,8 +294,8 @@ export class Stage {
   private learn(now: number): void {
     const took = now - this.lastFrame;
     if (took > 500) return;
-    const by = took > SLOW ? 0.7 : took < FAST ? 1.25 : 1;
-    this.cloud.budget = Math.min(MOST, Math.max(LEAST, this.cloud.budget * by));
+    const by = took > SLOW ? Math.max(0.35, FAST / took) : took < FAST ? 1.25 : 1;
+    this.cloud.budget = Math.round(Math.min(MOST, Math.max(LEAST, this.cloud.budget * by)));
   }
 
   /** One step of the way there; whether there is more of it. */

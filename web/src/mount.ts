@@ -9,7 +9,7 @@ import type { Source } from "./source/source";
 import type { About } from "./source/wire";
 
 export interface Options {
-  tab?: string;
+  tab?: Picks["tab"];
   picks?: Partial<Picks>;
   chrome?: Chrome;
   onPicks?: (picks: Picks) => void;
@@ -33,7 +33,7 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
   // The map is what a page with maps opens on, unless a link or the host says otherwise.
-  const tab = about.maps.length > 0 && chrome === "page" ? "map" : "text";
+  const tab = options.tab ?? (about.maps.length > 0 && chrome === "page" ? "map" : "text");
   const desk = new Desk(source, about, chrome, { tab, ...options.picks, ...linked });
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });

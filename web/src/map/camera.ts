@@ -52,14 +52,12 @@ export function zoomAt(camera: Camera, x: number, y: number, factor: number, lea
   return { scale, x: (camera.x + x) * by - x, y: (camera.y + y) * by - y };
 }
 
-/** The panel under a pixel, its title included; `near` takes the nearest one instead of none. */
-export function spotAt(camera: Camera, x: number, y: number): Spot & { inside: boolean } {
+/** The panel whose cell a pixel lies in; titles and gaps belong to it. */
+export function spotAt(camera: Camera, x: number, y: number): Spot {
   const [wx, wy] = [(x + camera.x) / camera.scale, (y + camera.y) / camera.scale];
   const column = Math.floor((wx + (PITCH.x - 1) / 2) / PITCH.x);
   const row = Math.floor((wy + (PITCH.y - 1 + TITLE) / 2) / PITCH.y);
-  const corner = cornerOf({ column, row });
-  const inside = wx >= corner.x && wx <= corner.x + 1 && wy >= corner.y - TITLE && wy <= corner.y + 1;
-  return { column, row, inside };
+  return { column, row };
 }
 
 /** Past this share of the view a panel is entered, below it is left; apart, so that it does not flicker. */

@@ -128,7 +128,7 @@ export class Stage {
     this.head = head;
     const stays = numbers !== null && this.fits === false && before >= 0 && head >= 0 && before !== head;
     if (numbers?.length === 5) this.orbit = { turn: numbers[3], tilt: numbers[4] };
-    else if (motion === false) this.orbit = START_ORBIT;
+    else if (!motion) this.orbit = START_ORBIT;
     this.fits = numbers === null;
     let to = numbers === null ? this.fitting() : fromNumbers(numbers, this.size);
     if (stays) {

@@ -52,6 +52,7 @@ export class Fake {
     return {
       title: "synthetic", model: "synthetic:six", model_class: "SyntheticForLooking", kind: "atlas", receipt_line: "capture exact (1.2e-7)", exact: true,
       inputs: [input(0, WORDS.join(" ").slice(0, 48)), input(1, "The nurse asked the doctor …")], towers: this.towers, has_values: true, notes: [],
+      maps: [], no_maps: "", can_compute: false, estimates: [], can_add: false, added: [], atlases: [],
     };
   }
 

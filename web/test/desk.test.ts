@@ -47,3 +47,15 @@ test("punctuation is signs and nothing else", () => {
   expect(["·,", "…", "--", "$", "a.", "·", "[SEP]"].map((text) => isPunctuation(token(text, { special: text === "[SEP]" })))).toEqual([true, true, true, true, false, false, false]);
   expect(positionsOf([token("a"), token("[SEP]", { special: true })], "special")).toEqual([1]);
 });
+
+test("the head that fills the map is the picked head; close-ups may keep several", () => {
+  expect(fitting({ tab: "map", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({ mapHead: "L2H1", heads: ["L2H1"], layer: 2 });
+  expect(fitting({ tab: "text", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({ mapHead: "L2H1", heads: ["L0H0", "L0H1"], layer: 0 });
+  expect(fitting({ tab: "map", mapHead: "L9H9" }, about()).mapHead).toBeNull();
+});
+
+test("a link holds the map: camera, search and head, and refuses what is no camera", () => {
+  const picks = fitting({ tab: "map", mapHead: "L2H1", search: "(a|b)&c", searchKind: "regex", camera: [1, 2.5, 0.5, 0.6, 0.45] }, about());
+  expect(fitting(fromHash(toHash(picks)), about())).toEqual(picks);
+  expect(fromHash("camera=[1,2]&tab=nowhere&palette=loud&searchKind=magic")).toEqual({});
+});

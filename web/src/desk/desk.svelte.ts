@@ -3,13 +3,11 @@ import type { Source } from "../source/source";
 import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
-import { History } from "./history";
 import { fitting, headName, headPlace, type HeadPlace } from "./picks";
+import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
+import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
-
-/** What undo brings back. */
-type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words">;
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -18,8 +16,10 @@ export interface Hover extends TokenPick {
   pane: number;
 }
 
-export class Desk {
+export class Desk extends Sieving {
   readonly store: Store;
+  /** What there is; grows when a map is computed or a text added. */
+  about: About = $state.raw() as About;
   picks: Picks = $state() as Picks;
   hover: Hover | null = $state(null);
   /** A head under the cursor in the model view or among the squares. */
@@ -39,8 +39,6 @@ export class Desk {
   /** The page's state as tests and hosts read it. */
   state: "opening" | "ready" | "error" = $state("opening");
   failure = $state("");
-  canUndo = $state(false);
-  canRedo = $state(false);
 
   readonly dark = $derived.by(() => this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark");
   readonly tower: TowerInfo = $derived.by(() => this.about.towers.find((one) => one.name === this.picks.tower) ?? this.about.towers[0]);
@@ -53,17 +51,18 @@ export class Desk {
   /** The picked input, and the one it is compared with. */
   one!: Pane;
   two!: Pane;
+  map!: MapDesk;
 
-  private history = new History<Sieved>();
-  private lastKept = 0;
   private beforeSolo: string[] | null = null;
 
   constructor(
     readonly source: Source,
-    readonly about: About,
+    about: About,
     readonly chrome: Chrome,
     picks: Partial<Picks>,
   ) {
+    super();
+    this.about = about;
     this.store = new Store(source);
     this.picks = fitting(picks, about);
   }
@@ -72,6 +71,7 @@ export class Desk {
   open(): void {
     this.one = new Pane(this, () => this.picks.input);
     this.two = new Pane(this, () => this.picks.other);
+    this.map = new MapDesk(this);
   }
 
   /** The token, or the word around it, as it stands in its column. */
@@ -89,6 +89,7 @@ export class Desk {
     const next: Partial<Picks> = { ...$state.snapshot(this.picks), ...picks };
     if (picks.heads && picks.layer === undefined) delete next.layer;
     if (picks.heads && picks.tower === undefined) delete next.tower;
+    if (picks.heads && picks.mapHead === undefined && next.mapHead) next.mapHead = picks.heads[0] ?? null;
     this.picks = fitting(next, this.about);
   }
 
@@ -138,6 +139,8 @@ export class Desk {
   openHead(place: HeadPlace, view: Picks["view"] = this.picks.view): void {
     this.picks.layer = place.layer;
     this.picks.heads = [headName(this.about, place.tower, place.layer, place.head)];
+    if (this.picks.mapHead !== null) this.picks.mapHead = this.picks.heads[0];
+    this.picks.tower = place.tower;
     this.picks.view = view;
   }
 
@@ -190,68 +193,20 @@ export class Desk {
     else if (this.state === "opening") this.state = "error";
   }
 
+  /** The map shows one head; the close-ups one or several. */
+  setTab(tab: Picks["tab"], view: Picks["view"] = this.picks.view): void {
+    if (tab === "map" && this.picks.mapHead !== null) {
+      this.picks.mapHead = this.focus;
+      this.picks.heads = [this.focus];
+    }
+    Object.assign(this.picks, { tab, view });
+  }
+
   /** One step out: first the pinned token, then from the head to all heads of the model. */
   out(): void {
     if (this.picks.token) this.letGo();
+    else if (this.picks.tab === "map") this.map.leave();
     else if (this.picks.view !== "model") this.picks.view = "model";
-  }
-
-  isHidden(stream: string, positions: number[]): boolean {
-    const hidden = this.picks.hidden[stream] ?? [];
-    return positions.every((position) => hidden.includes(position));
-  }
-
-  toggleHidden(stream: string, positions: number[]): void {
-    const now = this.picks.hidden[stream] ?? [];
-    const gone = this.isHidden(stream, positions);
-    this.setHidden(stream, gone ? now.filter((one) => !positions.includes(one)) : [...now, ...positions]);
-  }
-
-  setHidden(stream: string, positions: number[]): void {
-    this.keep();
-    const hidden = { ...this.picks.hidden, [stream]: [...new Set(positions)].sort((a, b) => a - b) };
-    if (positions.length === 0) delete hidden[stream];
-    this.picks.hidden = hidden;
-  }
-
-  showAll(): void {
-    this.keep();
-    this.picks.hidden = {};
-  }
-
-  /** A change of filter that undo can take back; one drag of a slider is one change. */
-  sieve(change: Partial<Sieved>): void {
-    if (Date.now() - this.lastKept > 600) this.keep();
-    this.lastKept = Date.now();
-    Object.assign(this.picks, change);
-  }
-
-  undo(): void {
-    this.restore(this.history.back(this.sieved()));
-  }
-
-  redo(): void {
-    this.restore(this.history.forth(this.sieved()));
-  }
-
-  private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words } = $state.snapshot(this.picks);
-    return { hidden, filter, threshold, topk, words };
-  }
-
-  private keep(): void {
-    this.history.keep(this.sieved());
-    this.tell();
-  }
-
-  private restore(state: Sieved | undefined): void {
-    if (state) Object.assign(this.picks, state);
-    this.tell();
-  }
-
-  private tell(): void {
-    this.canUndo = this.history.canBack;
-    this.canRedo = this.history.canForth;
   }
 }
 

@@ -1,0 +1,72 @@
+// What is left out of the picture: hidden tokens and filters, with undo.
+import type { Picks } from "../source/wire";
+import { History } from "./history";
+
+/** What undo brings back. */
+type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words">;
+
+export abstract class Sieving {
+  abstract picks: Picks;
+  canUndo = $state(false);
+  canRedo = $state(false);
+  private history = new History<Sieved>();
+  private lastKept = 0;
+
+  isHidden(stream: string, positions: number[]): boolean {
+    const hidden = this.picks.hidden[stream] ?? [];
+    return positions.every((position) => hidden.includes(position));
+  }
+
+  toggleHidden(stream: string, positions: number[]): void {
+    const now = this.picks.hidden[stream] ?? [];
+    const gone = this.isHidden(stream, positions);
+    this.setHidden(stream, gone ? now.filter((one) => !positions.includes(one)) : [...now, ...positions]);
+  }
+
+  setHidden(stream: string, positions: number[]): void {
+    this.keep();
+    const hidden = { ...this.picks.hidden, [stream]: [...new Set(positions)].sort((a, b) => a - b) };
+    if (positions.length === 0) delete hidden[stream];
+    this.picks.hidden = hidden;
+  }
+
+  showAll(): void {
+    this.keep();
+    this.picks.hidden = {};
+  }
+
+  /** A change of filter that undo can take back; one drag of a slider is one change. */
+  sieve(change: Partial<Sieved>): void {
+    if (Date.now() - this.lastKept > 600) this.keep();
+    this.lastKept = Date.now();
+    Object.assign(this.picks, change);
+  }
+
+  undo(): void {
+    this.restore(this.history.back(this.sieved()));
+  }
+
+  redo(): void {
+    this.restore(this.history.forth(this.sieved()));
+  }
+
+  private sieved(): Sieved {
+    const { hidden, filter, threshold, topk, words } = $state.snapshot(this.picks);
+    return { hidden, filter, threshold, topk, words };
+  }
+
+  private keep(): void {
+    this.history.keep(this.sieved());
+    this.tell();
+  }
+
+  private restore(state: Sieved | undefined): void {
+    if (state) Object.assign(this.picks, state);
+    this.tell();
+  }
+
+  private tell(): void {
+    this.canUndo = this.history.canBack;
+    this.canRedo = this.history.canForth;
+  }
+}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attention_atlas.errors import AtlasError, InputError, ModelError, PickError, StoreError
     from attention_atlas.head import Head
+    from attention_atlas.measure.kinds import classify
     from attention_atlas.record.check import check
     from attention_atlas.record.run import capture
     from attention_atlas.store.atlas import Atlas
@@ -29,6 +30,7 @@ __all__ = [
     "View",
     "capture",
     "check",
+    "classify",
     "head_view",
     "model_view",
     "neuron_view",
@@ -47,6 +49,7 @@ _HOMES = {
     "View": ("view", "View"),
     "capture": ("record.run", "capture"),
     "check": ("record.check", "check"),
+    "classify": ("measure.kinds", "classify"),
     "head_view": ("view", "head_view"),
     "model_view": ("view", "model_view"),
     "neuron_view": ("view", "neuron_view"),

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import attention_atlas as aa
@@ -32,7 +33,7 @@ def test_random_attention_gets_no_confident_label() -> None:
         assert not kind.confident, (page.n, page.causal, kind)
 
 
-def pure(n: int, column: int | None = None, offset: int | None = None) -> np.ndarray:
+def pure(n: int, column: int | None = None, offset: int | None = None) -> npt.NDArray[np.float64]:
     weights = np.zeros((n, n))
     for row in range(n):
         weights[row, column if column is not None else max(0, row - (offset or 0))] = 1
@@ -100,7 +101,7 @@ def test_every_head_gets_a_kind() -> None:
     ],
 )
 def test_what_cannot_be_classified_is_told(
-    weights: np.ndarray, special: list[bool] | None, told: str
+    weights: npt.NDArray[np.float64], special: list[bool] | None, told: str
 ) -> None:
     with pytest.raises(aa.InputError, match=told):
         aa.classify(weights, special)

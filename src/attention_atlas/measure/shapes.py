@@ -32,6 +32,7 @@ Bools = npt.NDArray[np.bool_]
 NAMES = ("parallel", "radioactive", "homogeneous", "X-type", "compound")
 ENDS = ("first token", "last token", "delimiters")
 FARTHEST = 32  # offsets looked at, or a quarter of the keys
+WORTH_WIDTH = 0.05  # what three offsets must bring over one, or one would do
 LEAST_LEFT = 0.05  # of a row, for it to count beside keys that were set aside
 UNLIKE, ALIKE = 0.3, 0.7  # weaker end / stronger end: below, one end counts; above, both do
 
@@ -159,8 +160,9 @@ def _best_diagonal(
         excess = np.where(enough, _over(gained, possible), 0)
         found = excess.max(1)
         middle = offsets[width // 2 : len(offsets) - width // 2]
-        where = np.where(found > best, middle[excess.argmax(1)], where)
-        best = np.maximum(best, found)
+        better = found > best + (WORTH_WIDTH if width > 1 else 0)
+        where = np.where(better, middle[excess.argmax(1)], where)
+        best = np.where(better, found, best)
     return best, where
 
 
@@ -169,4 +171,4 @@ def _wide(values: Floats, width: int) -> Floats:
     if width == 1:
         return values
     length = values.shape[-1] - width + 1
-    return np.add.reduce([values[..., start : start + length] for start in range(width)])
+    return np.asarray(sum(values[..., start : start + length] for start in range(width)))

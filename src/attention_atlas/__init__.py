@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attention_atlas.errors import AtlasError, InputError, ModelError, PickError, StoreError
     from attention_atlas.head import Head
+    from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
     from attention_atlas.record.check import check
     from attention_atlas.record.run import capture
@@ -31,6 +32,7 @@ __all__ = [
     "capture",
     "check",
     "classify",
+    "compare",
     "head_view",
     "model_view",
     "neuron_view",
@@ -50,6 +52,7 @@ _HOMES = {
     "capture": ("record.run", "capture"),
     "check": ("record.check", "check"),
     "classify": ("measure.kinds", "classify"),
+    "compare": ("measure.compare", "compare"),
     "head_view": ("view", "head_view"),
     "model_view": ("view", "model_view"),
     "neuron_view": ("view", "neuron_view"),

@@ -23,7 +23,8 @@ HEADS = 2
 
 
 def plainly(name: str, look: Look, head: int) -> float:
-    found = PLAIN[name](
+    formula: Any = PLAIN[name]
+    found = formula(
         w=look.weights[head], see=look.seen, ids=look.ids.tolist(), special=look.special.tolist(),
         punctuation=look.punctuation.tolist(),
         query=None if look.query is None else look.query[head],

@@ -46,7 +46,7 @@ def collect(
     count = 0
     for number in range(len(atlas.manifest.shards)):
         for one in gathered:
-            count += one.add_shard(number, tokens)
+            count += len(one.add_shard(number, tokens))
             done(count)
     return [one.collected() for one in gathered]
 
@@ -79,7 +79,8 @@ class Gathering:
         there = all(self.atlas.has(part, self.layer.layer, self.tower.name) for part in parts)
         return there and (self.square or not measure.square)
 
-    def add_shard(self, number: int, tokens: TokenTable) -> int:
+    def add_shard(self, number: int, tokens: TokenTable) -> dict[int, Floats]:
+        """Input → (measures, H) of the inputs of one shard."""
         inputs: dict[int, Floats] = {}
         for piece in pieces(self.atlas, number, self.tower, self.layer):
             look = self._look(piece, tokens)
@@ -96,7 +97,7 @@ class Gathering:
             draws = boot.draws(self.seed, list(inputs))
             flat = np.stack([values.reshape(-1) for values in inputs.values()])
             self.scores.add(flat, draws)
-        return len(inputs)
+        return inputs
 
     def _look(self, piece: Piece, tokens: TokenTable) -> Look:
         ids, special, punctuation = tokens.of(piece.input, self.layer.keys)
@@ -133,7 +134,7 @@ def values_of(measures: Iterable[Measure], look: Look) -> Floats:
 def chance_of(measures: Iterable[Measure], look: Look, dice: np.random.Generator) -> Floats:
     """(measures, H): what each measure would give by chance."""
     shuffled, even, heads = look.shuffled(dice), look.even(), len(look.weights)
-    given = {
+    given: dict[str, Callable[[Measure], Floats]] = {
         "shuffled": lambda measure: measure.of(shuffled),
         "even": lambda measure: np.repeat(measure.of(even), heads),
         "zero": lambda measure: np.zeros(heads),

@@ -13,11 +13,12 @@ import pandas as pd
 
 from attention_atlas.head import Head
 from attention_atlas.measure import boot
-from attention_atlas.measure.collect import Collected, collect
+from attention_atlas.measure.collect import Collected, Gathering, collect
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
 from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.measures import MEASURES
+from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.progress import bar
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Tower
@@ -88,16 +89,15 @@ def score_rows(atlas: Atlas, one: Collected) -> list[dict[str, Any]]:
     columns = [array.reshape(shape) for array in (one.scores.value, low, high, one.scores.counts)]
     return [
         _row(head_name(atlas, one.tower, one.layer, head), measure.name,
-             *(column[place, head] for column in columns), one.chances[place, head])
+             [*(column[place, head] for column in columns), one.chances[place, head]])
         for place, measure in enumerate(one.measures)
         for head in range(one.layer.heads)
         if columns[3][place, head]
     ]  # fmt: skip
 
 
-def _row(
-    head: str, measure: str, value: float, low: float, high: float, n: float, chance: float
-) -> dict[str, Any]:
+def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
+    value, low, high, n, chance = figures
     return {
         "head": head, "measure": measure, "value": float(value), "low": float(low),
         "high": float(high), "n": int(n), "chance": float(chance),
@@ -149,7 +149,23 @@ def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any
     chance = np.full(len(names), np.nan) if extra.chance is None else extra.chance
     columns = (mean.value, low, high, mean.counts, chance)
     return [
-        _row(name, extra.name, *(column[place] for column in columns))
+        _row(name, extra.name, [column[place] for column in columns])
         for place, name in enumerate(names)
         if mean.counts[place]
     ]
+
+
+def values_by_input(atlas: Atlas, name: str, seed: int) -> tuple[Floats, Floats, Measure]:
+    """(inputs, heads) and (heads,): one score of a small atlas input by input, and its chance."""
+    measure = MEASURES[name]
+    tokens = TokenTable(atlas)
+    columns, chances = [], []
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            gathering = Gathering(atlas, tower, layer, [measure], seed)
+            kept: dict[int, Floats] = {}
+            for shard in range(len(atlas.manifest.shards)):
+                kept |= gathering.add_shard(shard, tokens)
+            columns.append(np.stack([kept[number][0] for number in sorted(kept)]))
+            chances.append(gathering.collected().chances[0])
+    return np.concatenate(columns, 1), np.concatenate(chances), measure

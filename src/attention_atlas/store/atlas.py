@@ -180,6 +180,16 @@ class Atlas:
         """Every score with its interval, count and chance; None where nothing was measured yet."""
         return read_scores(self.path, self.manifest)
 
+    def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
+        """Every score and the kind of every head, made if missing; see `study.measure`.
+
+        model    adds scores on repeated random tokens, and gradient importance
+        conllu   (an option) adds agreement with the trees of a CoNLL-U file
+        """
+        from attention_atlas.study import measure
+
+        return measure(self, model, tokenizer, **options)
+
     def layout(
         self,
         method: str = "umap",

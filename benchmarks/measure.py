@@ -1,0 +1,77 @@
+"""What do all scores cost beside the capture they are made from?
+
+    python -m benchmarks.measure
+
+The model and sentences of `benchmarks.capture`: 12 layers × 12 heads × 64, 200 sentences. Scores
+are all those of one pass, with intervals, chance and kinds, without gradients; the folder is read
+from disk. Then the same pass at 100, 200 and 400 sentences, each in a process of its own, for growth
+and peak memory.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+import attention_atlas as aa
+from attention_atlas.measure.run import measure_atlas
+from benchmarks.capture import base_model, ours, sentences
+from benchmarks.machine import about
+
+RESULTS = Path(__file__).parent / "measure.md"
+COUNTS = (100, 200, 400)
+
+
+def one(folder: Path) -> None:
+    """Measure a folder; prints seconds and peak MiB of this process."""
+    start = time.perf_counter()
+    measure_atlas(aa.open(folder), again=True, progress=False)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps([time.perf_counter() - start, peak]))
+
+
+def measured(folder: Path) -> tuple[float, float]:
+    command = [sys.executable, "-m", "benchmarks.measure", "--one", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, peak = json.loads(done.stdout.splitlines()[-1])
+    return float(seconds), float(peak)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one", type=Path)
+    asked = parser.parse_args()
+    if asked.one:
+        one(asked.one)
+        return
+    loaded = base_model()
+    rows = [
+        "| sentences | tokens | capture s | measure s | ratio | peak MiB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for count in COUNTS:
+        texts = sentences(count, torch.Generator().manual_seed(1))
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / "x.atlas"
+            start = time.perf_counter()
+            ours(loaded, texts, folder)
+            capture = time.perf_counter() - start
+            seconds, peak = measured(folder)
+            tokens = aa.open(folder).manifest.tokens
+        rows.append(
+            f"| {count} | {tokens} | {capture:.1f} | {seconds:.1f} | {seconds / capture:.2f} "
+            f"| {peak:.0f} |"
+        )
+    page = "\n".join(["# All scores beside the capture", "", about(), "", *rows]) + "\n"
+    RESULTS.write_text(page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,10 @@
-"""Makes docs/gallery/*.png and docs/gallery.md from the real page: python -m docs.gallery.
+"""Makes docs/gallery/*.png and docs/gallery.md from the real page: python -m docs.gallery [part …].
 
-Needs the built front end, Playwright and a Chromium; every picture is a browser's screenshot.
+Needs the built front end, Playwright and a Chromium; every picture is a browser's screenshot. With
+the beginnings of names only those pictures are made anew.
 """
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,50 +13,94 @@ from playwright.sync_api import sync_playwright
 
 import attention_atlas as aa
 from attention_atlas.serve.figure import FLAGS, find_browser
+from attention_atlas.serve.launch import start
 
 PAGE = Path(__file__).parent / "gallery.md"
 FOLDER = Path(__file__).parent / "gallery"
-TEXT = "The doctor asked the nurse a question, but she was not sure that the doctor had heard her."
-PAIR = ("The cat sat on the mat.", "The dog lay on the rug.")
+TEXTS = [
+    "The doctor asked the nurse a question, but she was not sure that the doctor had heard her.",
+    "The cat sat on the mat, and the dog lay on the rug.",
+    "The farmer offered the traveller his horse because he was tired.",
+    "She said that the letter would arrive on Monday, not on Tuesday.",
+    "One, two, three, four, five, six, seven, eight.",
+    "Paris is the capital of France, and Rome is the capital of Italy.",
+    "Why did the old man walk down to the river at night?",
+    '"Come in," said the king, "and close the door behind you."',
+    "Anna told Mary that Mary would have to wait for Anna.",
+    "The ship that the sailors had painted was not the ship that sank.",
+    "In the morning the children went to school, and in the evening they came home.",
+    "He bought apples, pears, plums, bread and a bottle of milk.",
+]
 SIZES = {"": (1440, 900), "-narrow": (900, 700)}
+HEAD = "L3H2"
+LIT = {"input": 2, "token": {"side": "query", "position": 4}, "pinned": True}
 
-# name → what the person would see, the view, the picks that lead there
-SHOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "lines": ("Lines: who looks at whom, a colour a head", "head", {}),
-    "all-heads": ("All heads: layers down, heads across", "model", {}),
-    "neurons": ("Neurons: query, key, their product, and the softmax", "neuron", {}),
-    "heat-map": ("Heat-map: rows look, columns are looked at", "heat", {}),
+# name → what the person would see, and the picks that lead there
+SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "matrix": ("All heads as maps of queries (green) and keys (pink)", {"tab": "map"}),
+    "single": ("One head: near points attend to each other", {"tab": "map", "mapHead": HEAD}),
+    "solid": ("One head in three dimensions", {"tab": "map", "mapHead": HEAD, "map": "umap-3d"}),
+    "sentence": (
+        "The input of a clicked point, its two strongest keys, its lines, and the head's mean",
+        {"tab": "map", "mapHead": HEAD, **LIT},
+    ),
+    "search": (
+        "A search over all heads, ranked by how tightly the hits lie",
+        {"tab": "map", "search": "the"},
+    ),
+    **{
+        f"colour-{name}": (f"Coloured by {words}", {"tab": "map", "colour": name})
+        for name, words in {
+            "position": "position in the input",
+            "mod5": "position modulo 5",
+            "norm": "vector length",
+            "frequency": "how often the token occurs",
+            "length": "letters of the token",
+            "sentence_length": "length of the input",
+            "punctuation": "punctuation",
+        }.items()
+    },
+    "safe": ("The colour-blind safe pair", {"tab": "map", "palette": "safe"}),
+    "lines": ("Lines: who looks at whom, a colour a head", {"view": "head"}),
+    "all-heads": ("All heads: layers down, heads across", {"view": "model"}),
+    "neurons": ("Neurons: query, key, their product, and the softmax", {"view": "neuron"}),
+    "heat-map": ("Heat-map: rows look, columns are looked at", {"view": "heat"}),
 }
 
 
-def shoot(page: Any, file: Path, name: str, theme: str, size: tuple[int, int]) -> None:
-    _, view, picks = SHOTS[name]
+def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> None:
+    _, picks = SHOTS[name]
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    wanted = {"view": view, "theme": theme, "layer": 3, "heads": ["L3H2"], **picks}
     page.goto("about:blank")
-    page.goto(f"{file.as_uri()}")
+    page.goto(url)
     page.wait_for_selector("html[data-state=ready]")
+    wanted = {"tab": "text", "theme": theme, "layer": 3, "heads": [HEAD], **picks}
     page.evaluate("picks => window.attentionAtlas.setPicks(picks)", wanted)
     page.wait_for_timeout(1_500)
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
+    chosen = [name for name in SHOTS if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))]
     lines = ["# Gallery", "", "Made by `python -m docs.gallery` from the real page.", ""]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
-        file = Path(place) / "page.html"
-        atlas = aa.capture("builtin:gpt", [TEXT, *PAIR], progress=False)
-        aa.head_view(atlas).save(str(file), exact=True)
+        atlas = aa.capture("builtin:gpt", TEXTS, path=Path(place) / "x.atlas", progress=False)
+        for dims in (2, 3):
+            atlas.layout("umap", dims=dims, progress=False)
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
-        for name, (caption, _, _) in SHOTS.items():
-            lines += [f"## {caption}", ""]
-            for theme in ("light", "dark"):
-                for suffix, size in SIZES.items():
-                    shoot(page, file, name, theme, size)
-                    picture = f"{name}-{theme}{suffix}.png"
-                    page.screenshot(path=str(FOLDER / picture))
-                    lines += [f"![{caption}, {theme}](gallery/{picture})", ""]
+        page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
+        with start([atlas], port=0) as running:
+            for name, (caption, _) in SHOTS.items():
+                lines += [f"## {caption}", ""]
+                for theme in ("light", "dark"):
+                    for suffix, size in SIZES.items():
+                        picture = f"{name}-{theme}{suffix}.png"
+                        lines += [f"![{caption}, {theme}](gallery/{picture})", ""]
+                        if name not in chosen:
+                            continue
+                        shoot(page, running.url, name, theme, size)
+                        page.screenshot(path=str(FOLDER / picture))
         browser.close()
     PAGE.write_text("\n".join(lines), encoding="utf-8")
 

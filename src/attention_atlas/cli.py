@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attention_atlas import cli_heads
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, InputError
 
 if TYPE_CHECKING:
+    from attention_atlas.serve.desks import Models
     from attention_atlas.store.atlas import Atlas
     from attention_atlas.store.manifest import Receipt
 
@@ -46,6 +47,17 @@ class Part(StrEnum):
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A hub id, a folder, a .gguf file or builtin:gpt.")
 ]
+Inputs = Annotated[
+    str, typer.Argument(metavar="INPUTS", help="A file, a folder of pictures or a quoted text.")
+]
+Output = Annotated[Path, typer.Option("-o", "--output", help="The atlas folder to write.")]
+Column = Annotated[str | None, typer.Option(help="The column of a table that holds the text.")]
+SecondColumn = Annotated[
+    str | None, typer.Option(help="The column of a second text, for pairs or targets.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many inputs, drawn by seed.")]
+Truncate = Annotated[bool, typer.Option("--truncate", help="Cut inputs that are too long.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an atlas that is there.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")]
 Dtype = Annotated[str | None, typer.Option(help="float32, float16, bfloat16 or auto (as stored).")]
 Remote = Annotated[
@@ -91,29 +103,17 @@ def check(
 @app.command()
 def capture(
     model: Model,
-    inputs: Annotated[
-        str, typer.Argument(metavar="INPUTS", help="A file, a folder of pictures or a quoted text.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The atlas folder to write.")],
-    column: Annotated[
-        str | None, typer.Option(help="The column of a table that holds the text.")
-    ] = None,
-    second_column: Annotated[
-        str | None, typer.Option(help="The column of a second text, for pairs or targets.")
-    ] = None,
+    inputs: Inputs,
+    output: Output,
+    column: Column = None,
+    second_column: SecondColumn = None,
     keep: Annotated[list[Part] | None, typer.Option(help="What to store; may be repeated.")] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 8,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many inputs, drawn by seed.")
-    ] = None,
+    limit: Limit = None,
     seed: int = 0,
     generate: Annotated[int, typer.Option(min=0, help="Tokens to let the model write.")] = 0,
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Cut inputs that are too long.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an atlas that is there.")
-    ] = False,
+    truncate: Truncate = False,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     dtype: Dtype = None,
     trust_remote_code: Remote = False,
@@ -172,6 +172,54 @@ for command in cli_heads.COMMANDS:
 
 
 @app.command()
+def build(
+    model: Model,
+    inputs: Inputs,
+    output: Output,
+    method: Annotated[str, typer.Option(help="umap, tsne, pca; several with commas.")] = "umap",
+    dims: Annotated[str, typer.Option(help="2, 3 or 2,3.")] = "2",
+    tokens: Annotated[int, typer.Option(min=1, help="At most so many on a map.")] = 5000,
+    column: Column = None,
+    second_column: SecondColumn = None,
+    batch_size: Annotated[int, typer.Option(min=1)] = 8,
+    limit: Limit = None,
+    seed: int = 0,
+    truncate: Truncate = False,
+    overwrite: Overwrite = False,
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+) -> None:
+    """Capture MODEL over INPUTS and lay out every head: an atlas to serve. Resumes if stopped."""
+    from attention_atlas.build import Wanted
+    from attention_atlas.build import build as run
+
+    wanted = Wanted(_words(method), _numbers(dims), tokens, seed, device)
+    try:
+        atlas = run(
+            model, inputs, output, wanted, column=column, second_column=second_column,
+            batch_size=batch_size, limit=limit, truncate=truncate, overwrite=overwrite,
+            dtype=dtype, trust_remote_code=trust_remote_code,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        say(f"stopped; run the same command again and {output} goes on where it is")
+        raise typer.Exit(130) from None
+    say(f"{summary(atlas)}; see it with: attention-atlas serve {output}")
+    print(output)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError:
+        raise InputError(f"--dims {text!r} is no number; give 2, 3 or 2,3") from None
+
+
+@app.command()
 def view(
     model: Model,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
@@ -206,14 +254,25 @@ def view(
 @app.command()
 def serve(
     atlases: Annotated[list[Path], typer.Argument(metavar="ATLAS...", help="Atlas folders.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="The atlas's model, so that texts can be added; may be repeated."),
+    ] = None,
     host: Host = "127.0.0.1",
     port: Port = None,
     browser: Browser = True,
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
 ) -> None:
     """Show atlases in the browser; another --host than this machine gets a token in its link."""
+    from attention_atlas.serve.live import LiveModel, give_out
     from attention_atlas.store.atlas import open_atlas
 
-    show([open_atlas(path) for path in atlases], host, port, browser)
+    opened = [open_atlas(path) for path in atlases]
+    options = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
+    models = give_out([LiveModel(name, **options) for name in model or ()], opened)
+    show(opened, host, port, browser, models)
 
 
 @app.command()
@@ -264,11 +323,13 @@ def demo(
         print(line)
 
 
-def show(atlases: "list[Atlas]", host: str, port: int | None, browser: bool) -> None:
+def show(
+    atlases: "list[Atlas]", host: str, port: int | None, browser: bool, models: "Models" = ()
+) -> None:
     """Serve until interrupted."""
     from attention_atlas.serve.launch import serve as run
 
-    run(atlases, host, port, browser=browser, say=say)
+    run(atlases, host, port, browser=browser, say=say, models=models)
 
 
 def receipt_table(receipt: "Receipt") -> str:

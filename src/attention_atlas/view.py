@@ -14,9 +14,10 @@ from typing import Any
 
 from attention_atlas.errors import InputError, PickError
 from attention_atlas.head import Head
-from attention_atlas.serve.answers import Answers, Subject
+from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.attention import Part, make
 from attention_atlas.serve.rescue import find_attention
+from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.wire import Picks
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Tower

@@ -8,8 +8,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from attention_atlas.serve.answers import Answers, Subject
+from attention_atlas.serve.desks import make_answers
+from attention_atlas.serve.live import LiveModel
 from attention_atlas.serve.static_files import static
+from attention_atlas.serve.subject import Subject
 
 
 class AtlasWidget(anywidget.AnyWidget):
@@ -18,13 +20,25 @@ class AtlasWidget(anywidget.AnyWidget):
     picks = traitlets.Dict().tag(sync=True)
     options = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, subject: Subject, picks: dict[str, Any], options: dict[str, Any]):
-        self._answers = Answers(subject)
+    def __init__(
+        self,
+        subject: Subject,
+        picks: dict[str, Any],
+        options: dict[str, Any],
+        model: LiveModel | None = None,
+    ):
+        (self._answers,) = make_answers([subject], [model])
         super().__init__(_esm=static("widget.js").read_text("utf-8"), picks=picks, options=options)
         self.on_msg(self._answer)
 
     def _answer(self, _: Any, message: Any, buffers: Any) -> None:
-        if not isinstance(message, dict) or message.get("kind") != "get":
+        if not isinstance(message, dict):
             return
-        packet, _found = self._answers.packet(str(message.get("path")))
+        path = str(message.get("path"))
+        if message.get("kind") == "get":
+            packet, _found = self._answers.packet(path)
+        elif message.get("kind") == "do":
+            packet, _done = self._answers.deed(path, message.get("body"))
+        else:
+            return
         self.send({"kind": "answer", "id": message.get("id")}, [packet])

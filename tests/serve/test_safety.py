@@ -139,7 +139,12 @@ def test_no_path_leads_out_of_the_atlas(client: TestClient, path: str) -> None:
     assert len(answer.content) < 400
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_what_is_posted_must_be_a_deed(client: TestClient) -> None:
+    assert client.post("/api/about", content=b"x").status_code == 400
+    assert client.post("/api/about", json={}).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
 def test_nothing_can_be_written(client: TestClient, method: str) -> None:
     assert client.request(method, "/api/about", content=b"x").status_code == 405
 

@@ -12,7 +12,8 @@ import attention_atlas as aa
 import hatch_build
 from attention_atlas.serve.figure import FLAGS, find_browser
 from attention_atlas.serve.launch import start
-from tests import atlases
+from tests import atlases, planted
+from tests.web import maps
 
 ROOT = Path(__file__).parents[2]
 SIZE: Any = {"width": 1280, "height": 860}
@@ -50,6 +51,55 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             progress=False,
         ),
     }  # fmt: skip
+
+
+TEXTS = [
+    atlases.SENTENCE,
+    "The cat sat on the mat and the dog lay on the rug.",
+    "She said that the letter would arrive on Monday, not on Tuesday.",
+    "The doctor asked the nurse a question, but she was not sure.",
+]
+
+
+@pytest.fixture(scope="session")
+def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
+    """Atlases with maps: gpt in two and three dimensions, bert, and heads that we planted."""
+    folder = tmp_path_factory.mktemp("maps")
+    made = {
+        f"{name}-map": aa.capture(
+            f"builtin:{name}", TEXTS, path=folder / f"{name}.atlas", progress=False
+        )
+        for name in ("gpt", "bert")
+    }
+    made["planted"] = planted.planted(folder / "planted.atlas", 12)
+    for name, atlas in made.items():
+        atlas.layout("pca", progress=False)
+        if name == "gpt-map":
+            atlas.layout("pca", dims=3, progress=False)
+        if name == "planted":
+            atlas.layout("umap", progress=False)
+    return made
+
+
+@pytest.fixture(scope="session")
+def map_url(built: None, mapped: dict[str, aa.Atlas]) -> Iterator[Callable[..., str]]:
+    with start(list(mapped.values()), port=0) as running:
+        places = {name: f"{running.url}{i}/" for i, name in enumerate(mapped)}
+        yield lambda name, picks="": places[name] + (f"#{picks}" if picks else "")
+
+
+@pytest.fixture
+def open_map(page: Page, map_url: Callable[..., str]) -> Callable[..., Page]:
+    """Go to an atlas's maps and wait until every point is there."""
+
+    def go(name: str, hash: str = "") -> Page:
+        page.add_init_script(maps.SEEN)
+        page.goto(map_url(name, hash))
+        page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+        maps.settled(page)
+        return page
+
+    return go
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 // Made-up attention in the packets of the contract, for looking at the page with no Python.
 
+import { mapAbout, mapPlaces, mapPoints } from "./map.mjs";
+
 const WORDS = "The farmer offered the old mare some hay , but she would not eat it until he had gone back to the house .".split(" ");
 
 export function pack(header) {
@@ -52,7 +54,42 @@ export class Fake {
     return {
       title: "synthetic", model: "synthetic:six", model_class: "SyntheticForLooking", kind: "atlas", receipt_line: "capture exact (1.2e-7)", exact: true,
       inputs: [input(0, WORDS.join(" ").slice(0, 48)), input(1, "The nurse asked the doctor …")], towers: this.towers, has_values: true, notes: [],
+      ...mapAbout(this.names(), 2 * this.n),
     };
+  }
+
+  names() {
+    return Array.from({ length: this.depth * this.heads }, (_, at) => `L${Math.floor(at / this.heads)}H${at % this.heads}`);
+  }
+
+  spots() {
+    const texts = [...new Set([0, 1].flatMap((input) => this.input(input).streams[0].tokens.map((token) => token.text)))];
+    const side = (query) => [0, 1].flatMap((input) => this.input(input).streams[0].tokens.map((token, position) => ({ input, position, word: texts.indexOf(token.text), query })));
+    return { texts, all: [...side(true), ...side(false)] };
+  }
+
+  map(map, group) {
+    return mapPlaces(map, group, this.names(), this.spots().all, dice(5));
+  }
+
+  points(map, group) {
+    const { texts, all } = this.spots();
+    return mapPoints(map, group, all, texts, this.n);
+  }
+
+  norms(map, group) {
+    const [heads, points] = [this.depth * this.heads, 4 * this.n];
+    const roll = dice(9);
+    return {
+      map, group, queries: points / 2, values: { grid: Uint8Array.from({ length: heads * points }, () => 255 * roll()), type: "u1", shape: [heads, points] },
+      low: { grid: Float32Array.from({ length: 2 * heads }, (_, at) => 1 + 2 * (at % 2)), type: "f4", shape: [heads, 2] }, high: { grid: Float32Array.from({ length: 2 * heads }, (_, at) => 2 + 3 * (at % 2)), type: "f4", shape: [heads, 2] },
+    };
+  }
+
+  mean(head) {
+    const n = Math.min(64, this.n);
+    const weights = Uint16Array.from({ length: n * n }, (_, at) => (at % n <= at / n ? 65535 / (Math.floor(at / n) + 1) : 0));
+    return { head, inputs: 2, longest: this.n, reached: { grid: new Uint32Array(n).fill(2), type: "u4", shape: [n] }, weights: { grid: weights, type: "u2", shape: [n, n] } };
   }
 
   input(number) {

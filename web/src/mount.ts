@@ -32,7 +32,9 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
     throw error;
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
-  const desk = new Desk(source, about, chrome, { ...options.picks, ...linked });
+  // The map is what a page with maps opens on, unless a link or the host says otherwise.
+  const tab = about.maps.length > 0 && chrome === "page" ? "map" : "text";
+  const desk = new Desk(source, about, chrome, { tab, ...options.picks, ...linked });
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });
   return {

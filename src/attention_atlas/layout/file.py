@@ -14,6 +14,8 @@ The header's metadata holds one JSON text: options, versions, and the head names
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from attention_atlas.store.files import write_tensors
 
 FORMAT = 1
 LAST = 65535
+SIDES = ("query", "key")
 OF_A_MAP = ("correlation", "trust", "kept")
 FIGURES = ("full.correlation", *(f"{of}.{name}" for of in ("map", "pca", "shuffled")
            for name in OF_A_MAP))  # fmt: skip
@@ -90,21 +93,41 @@ def write_map(path: Path, made: Map) -> None:
     write_tensors(path, arrays, {"layout": json.dumps(about)})
 
 
+def describe(path: Path) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, ...], int, int]]]:
+    """Options, and of each group its heads and how many queries and keys; reads no places."""
+    with _opened(path) as (file, about):
+        sizes = {
+            name: (
+                tuple(heads),
+                *(file.get_slice(f"{name}.{side}_tokens").get_shape()[0] for side in SIDES),
+            )
+            for name, heads in about["heads"].items()
+        }
+        return about["options"], sizes
+
+
 def read_map(path: Path) -> Map:
+    with _opened(path) as (file, about):
+        groups = {
+            name: Group(
+                tuple(heads),
+                *(file.get_tensor(f"{name}.{field}") for field in (
+                    "places", "box", "query_tokens", "key_tokens", "c", "fidelity")),
+            )
+            for name, heads in about["heads"].items()
+        }  # fmt: skip
+        return Map(about["options"], groups)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The file and what it says of itself; damage becomes a sentence."""
     try:
         with safe_open(path, framework="numpy") as file:
             about = json.loads((file.metadata() or {}).get("layout", "{}"))
             if about.get("format", 0) > FORMAT:
                 raise StoreError(f"{path.name} is of a newer version; upgrade attention-atlas")
-            groups = {
-                name: Group(
-                    tuple(heads),
-                    *(file.get_tensor(f"{name}.{field}") for field in (
-                        "places", "box", "query_tokens", "key_tokens", "c", "fidelity")),
-                )
-                for name, heads in about["heads"].items()
-            }  # fmt: skip
-            return Map(about["options"], groups)
+            yield file, about
     except (OSError, SafetensorError, KeyError, ValueError) as problem:
         raise StoreError(
             f"{path} is missing or damaged ({problem}); lay the atlas out again"

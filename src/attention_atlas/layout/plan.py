@@ -11,6 +11,7 @@ import torch
 
 from attention_atlas.errors import InputError
 from attention_atlas.layout.device import heads_at_once
+from attention_atlas.layout.estimate import TOKENS
 from attention_atlas.layout.joint import JOINTS
 from attention_atlas.layout.methods import NEIGHBOURS, check_method
 from attention_atlas.layout.sample import Numbers, sample
@@ -24,7 +25,7 @@ class Options:
     method: str
     dims: int = 2
     joint: str = "scale"
-    tokens: int = 5000
+    tokens: int = TOKENS
     sampling: str = "uniform"
     seed: int = 0
     device: str = "cpu"

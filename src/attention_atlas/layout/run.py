@@ -24,6 +24,7 @@ from torch import Tensor
 
 from attention_atlas.errors import AtlasError, InputError, StoreError
 from attention_atlas.layout.device import one_thread
+from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.fidelity import Dots, Fidelity, Tokens, fidelity
 from attention_atlas.layout.file import FIGURES, Group, Map, pack, read_map, write_map
 from attention_atlas.layout.joint import join
@@ -35,12 +36,13 @@ from attention_atlas.progress import bar
 from attention_atlas.store.atlas import Atlas, open_atlas
 from attention_atlas.store.files import Array, write_tensors
 
-WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
+Watch = Callable[[int, int], None]  # told heads done, of how many; may raise to stop the run
 
 
 def layout_atlas(
-    atlas: Atlas, options: Options, progress: bool = True, workers: int | None = None
-) -> Map:
+    atlas: Atlas, options: Options, progress: bool = True, workers: int | None = None,
+    watch: Watch = lambda done, total: None,
+) -> Map:  # fmt: skip
     """The map of an atlas: read if it is there with the same options, else made."""
     options.check()
     path = atlas.path / "layouts" / f"{options.name}.safetensors"
@@ -51,7 +53,7 @@ def layout_atlas(
     tasks = plan(atlas, options)
     parts = _parts_folder(atlas, options)
     chunks = cut_chunks(tasks, options)
-    _make_all(atlas, options, tasks, chunks, parts, progress, workers)
+    _make_all(atlas, options, tasks, chunks, parts, progress, workers, watch)
     made = _assembled(options, tasks, chunks, parts)
     write_map(path, made)
     shutil.rmtree(parts, ignore_errors=True)
@@ -60,18 +62,25 @@ def layout_atlas(
 
 def _make_all(
     atlas: Atlas, options: Options, tasks: list[Task], chunks: list[Chunk], parts: Path,
-    progress: bool, workers: int | None,
+    progress: bool, workers: int | None, watch: Watch,
 ) -> None:  # fmt: skip
     points = sum(len(task.heads) * (len(task.queries) + len(task.keys)) for task in tasks)
     if workers is None:
         alone = options.device != "cpu" or points < WORTH_A_PROCESS
         workers = 1 if alone else torch.get_num_threads()
+    heads = [heads.stop - heads.start for _, heads in chunks]
     with bar(f"{options.name} layout", len(chunks), progress) as show:
+
+        def told(done: int) -> None:
+            show(done)
+            watch(sum(heads[:done]), sum(heads))
+
+        told(0)
         if workers == 1:
             with one_thread(torch.device(options.device)):
-                make_chunks(atlas, options, tasks, chunks, parts, show)
+                make_chunks(atlas, options, tasks, chunks, parts, told)
         else:
-            _share_out(atlas, options, len(chunks), parts, workers, show)
+            _share_out(atlas, options, len(chunks), parts, workers, told)
 
 
 def make_chunks(

@@ -1,14 +1,17 @@
 """A path goes in, one packet comes out.
 
 about · input/0 · edges/0/encoder · rows/0/L5H1 · rows/0/L5H1/0-99 · layer/0/encoder/5 ·
-vectors/0/L5H1. Server, notebook and saved file differ only in how the bytes travel. Here nothing
-knows which; and nothing here opens a file by a name that came from outside.
+vectors/0/L5H1 · progress, and those of maps (`maps.py`). Server, notebook and saved file differ
+only in how the bytes travel. Here nothing knows which; and nothing here opens a file by a name that
+came from outside.
 """
 
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,147 +20,107 @@ import pandas as pd
 from attention_atlas.errors import AtlasError, PickError
 from attention_atlas.head import Head
 from attention_atlas.serve import wire
-from attention_atlas.serve.attention import Attention
+from attention_atlas.serve.about import about, records
+from attention_atlas.serve.deeds import do
 from attention_atlas.serve.edges import make_edges
+from attention_atlas.serve.extra import map_extra
+from attention_atlas.serve.maps import (
+    map_links,
+    map_norms,
+    map_places,
+    map_points,
+)
+from attention_atlas.serve.mean import mean_pattern
+from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.tokens import shown, visible
+from attention_atlas.serve.workshop import Workshop
 from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.manifest import Layer, Receipt, Tower
+from attention_atlas.store.manifest import Tower
 
 LARGEST = 4_000_000  # weights in one packet of exact rows
 KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LONGEST = 200
-_LABEL = 60  # letters of an input's label
-
-
-class Subject(Protocol):
-    """What a view is of: an Atlas, or plain Attention."""
-
-    @property
-    def towers(self) -> tuple[Tower, ...]: ...
-    def __len__(self) -> int: ...
-    def inputs(self) -> pd.DataFrame: ...
-    def tokens(self, input: int, stream: str | None = None) -> pd.DataFrame: ...
-    def layer_weights(
-        self, input: int = 0, layer: int = 0, tower: str | None = None
-    ) -> npt.NDArray[np.float32]: ...
-    def weights(
-        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
-    ) -> npt.NDArray[np.float32]: ...
 
 
 class Answers:
-    """Packets of one subject, the recent ones kept."""
+    """Packets of one subject, the recent ones kept.
 
-    def __init__(self, subject: Subject):
-        self.subject = subject
+    With a workshop its page may have things done; `others` are what the same server shows besides.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        workshop: Workshop | None = None,
+        others: Sequence[wire.Neighbour] = (),
+    ):
+        self.subject, self.workshop, self.others = subject, workshop, others
         self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+        if workshop is not None:
+            workshop.finished = self._forget
 
     def packet(self, path: str) -> tuple[bytes, bool]:
         """The packet of a path, and whether it is what was asked for or a Failure."""
-        if path in self._kept:
-            self._kept.move_to_end(path)
-            return self._kept[path], True
+        with self._lock:
+            if path in self._kept:
+                self._kept.move_to_end(path)
+                return self._kept[path], True
         try:
             packet = wire.pack(self.answer(path))
         except AtlasError as problem:
             return wire.pack(wire.Failure(str(problem))), False
-        self._keep(path, packet)
+        if path not in CHANGING:
+            self._keep(path, packet)
         return packet, True
+
+    def deed(self, word: str, body: object) -> tuple[bytes, bool]:
+        """What a page asks to have done, and whether it was or is refused."""
+        try:
+            return wire.pack(do(self.workshop, word, body)), True
+        except AtlasError as problem:
+            return wire.pack(wire.Failure(str(problem))), False
 
     def answer(self, path: str) -> Any:
         """The dataclass of a path; a PickError says what there is instead."""
         if len(path) > _LONGEST:
             raise PickError(f"a path of {len(path)} letters is too long; {_LONGEST} is the most")
+        if path in CHANGING:
+            return CHANGING[path](self)
         word, *rest = path.split("/")
         asked = ASKED.get(word)
         if asked is None:
-            raise PickError(f"nothing is called {word[:40]!r}; there is {', '.join(ASKED)}")
+            there = ", ".join([*CHANGING, *ASKED])
+            raise PickError(f"nothing is called {word[:40]!r}; there is {there}")
         fewest, most, give = asked
         if not fewest <= len(rest) <= most:
             raise PickError(f"{path[:80]!r} does not say what it asks for; see {word} in wire.py")
         return give(self.subject, *rest)
 
+    def about(self) -> wire.About:
+        plain, shop = about(self.subject), self.workshop
+        if shop is None:
+            return replace(plain, atlases=self.others)
+        return replace(
+            plain, atlases=self.others, can_compute=shop.can_compute, estimates=shop.estimates(),
+            can_add=shop.model is not None,
+            added=tuple(range(shop.atlas.manifest.inputs, len(shop.atlas))),
+        )  # fmt: skip
+
+    def progress(self) -> wire.Progress:
+        return self.workshop.progress() if self.workshop else wire.Progress("idle")
+
     def _keep(self, path: str, packet: bytes) -> None:
-        self._kept[path] = packet
-        while sum(map(len, self._kept.values())) > KEPT and len(self._kept) > 1:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[path] = packet
+            while sum(map(len, self._kept.values())) > KEPT and len(self._kept) > 1:
+                self._kept.popitem(last=False)
 
-
-# What there is -----------------------------------------------------------------------------------
-
-
-def about(subject: Subject) -> wire.About:
-    frame = subject.inputs()
-    inputs = [_input_line(number, row) for number, row in enumerate(_records(frame))]
-    if isinstance(subject, Atlas):
-        return _about_atlas(subject, inputs)
-    notes = subject.notes if isinstance(subject, Attention) else []
-    return wire.About(
-        title="Attention", model="", model_class="", kind="attention",
-        receipt_line="attention as it was given", exact=False, inputs=inputs,
-        towers=[_tower_info(tower, lambda layer: False) for tower in subject.towers],
-        has_values=False, notes=notes,
-    )  # fmt: skip
-
-
-def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
-    def info(tower: Tower) -> wire.TowerInfo:
-        def has(layer: Layer) -> bool:
-            return all(atlas.has(what, layer.layer, tower.name) for what in ("query", "key"))
-
-        return _tower_info(tower, has)
-
-    notes = [
-        f"{tower.name}: some layers have a sink, so rows sum to less than one"
-        for tower in atlas.towers
-        if any(layer.sink for layer in tower.layers)
-    ]
-    lost = [one for one in atlas.receipt.layers if not one.exact]
-    notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
-    return wire.About(
-        title=atlas.manifest.model, model=atlas.manifest.model,
-        model_class=atlas.manifest.model_class, kind="atlas",
-        receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
-        towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
-        notes=notes,
-    )  # fmt: skip
-
-
-def receipt_line(receipt: Receipt) -> str:
-    if receipt.exact:
-        return f"capture exact ({receipt.worst_error:.1e})"
-    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
-    return f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
-
-
-def _input_line(number: int, row: dict[str, Any]) -> wire.InputLine:
-    texts = [visible(text) for text in (row.get("text"), row.get("second")) if text]
-    label = " / ".join(" ".join(text.replace("·", " ").split()) for text in texts)
-    cut = label if len(label) <= _LABEL else label[: _LABEL - 1].rstrip() + "…"
-    return wire.InputLine(
-        number, cut or f"{row['kind']} {number}", row["kind"], bool(row.get("second"))
-    )
-
-
-def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.TowerInfo:
-    layers = [
-        wire.LayerInfo(
-            layer.layer, layer.heads, layer.groups, layer.width, layer.value_width,
-            has_vectors(layer), layer.queries, layer.keys,
-        )
-        for layer in tower.layers
-    ]  # fmt: skip
-    queries, keys = tower.layers[0].queries, tower.layers[0].keys
-    role: Any = tower.role
-    return wire.TowerInfo(tower.name, role, queries, keys, tower.depth, layers)
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values, None where nothing is."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    rows: list[dict[str, Any]] = plain.to_dict("records")  # type: ignore[assignment]
-    return rows
+    def _forget(self) -> None:
+        """A map may have been made anew."""
+        with self._lock:
+            self._kept.clear()
 
 
 # One input ---------------------------------------------------------------------------------------
@@ -165,7 +128,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def input_info(subject: Subject, number: str) -> wire.InputInfo:
     i = _input(subject, number)
-    row = _records(subject.inputs().iloc[i : i + 1])[0]
+    row = records(subject.inputs().iloc[i : i + 1])[0]
     frame = subject.tokens(i)
     prettify = getattr(subject, "prettify", True)
     streams = [
@@ -312,10 +275,20 @@ def _range(part: str, n: int) -> tuple[int, int]:
 
 # First word of a path → how many words follow, at least and at most, and who answers.
 ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
-    "about": (0, 0, about),
     "input": (1, 1, input_info),
     "edges": (2, 2, edges),
     "rows": (2, 3, rows),
     "layer": (3, 3, layer),
     "vectors": (2, 2, vectors),
+    "map": (2, 2, map_places),
+    "points": (2, 2, map_points),
+    "norms": (2, 2, map_norms),
+    "links": (3, 3, map_links),
+    "extra": (3, 3, map_extra),
+    "mean": (1, 1, mean_pattern),
+}
+# What is not the same each time; never kept.
+CHANGING: dict[str, Callable[[Answers], Any]] = {
+    "about": Answers.about,
+    "progress": Answers.progress,
 }

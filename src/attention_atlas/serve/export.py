@@ -14,8 +14,9 @@ from typing import Any
 from attention_atlas.errors import InputError, StoreError
 from attention_atlas.head import Head
 from attention_atlas.serve import wire
-from attention_atlas.serve.answers import LARGEST, Answers, Subject
+from attention_atlas.serve.answers import LARGEST, Answers
 from attention_atlas.serve.static_files import SERVED, static
+from attention_atlas.serve.subject import Subject
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.manifest import Layer, Tower

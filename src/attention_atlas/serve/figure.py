@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import StoreError
-from attention_atlas.serve.answers import Subject
 from attention_atlas.serve.export import save_page
+from attention_atlas.serve.subject import Subject
 from attention_atlas.store.files import write_whole
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -1,8 +1,9 @@
 """Who may ask, and what may the page do?
 
 A page of another site must not read the server of this machine (Host is checked, nothing is
-shared across origins); from another machine a token is asked for on every request; and the page
-itself may run no script but its own and load nothing from elsewhere.
+shared across origins) nor have it do anything (what is done is asked for in JSON from our own
+origin); from another machine a token is asked for on every request; and the page itself may run no
+script but its own and load nothing from elsewhere.
 """
 
 import ipaddress
@@ -57,6 +58,13 @@ class Guard:
             return True
         given = [one for one in (query, _cookie(cookie)) if one]
         return any(secrets.compare_digest(one.encode(), self.token.encode()) for one in given)
+
+
+def is_own(origin: str | None, site: str | None, host: str | None) -> bool:
+    """Whether a request that does something comes from our own page, or from no page at all."""
+    if site not in (None, "same-origin", "none"):
+        return False
+    return origin is None or origin.partition("://")[2] == host
 
 
 def _host_name(header: str | None) -> str | None:

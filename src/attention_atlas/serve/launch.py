@@ -7,14 +7,18 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
+from fastapi import FastAPI
 
 from attention_atlas.errors import InputError
-from attention_atlas.serve.answers import Subject
 from attention_atlas.serve.app import make_app
+from attention_atlas.serve.desks import Models
 from attention_atlas.serve.guard import Guard
 from attention_atlas.serve.static_files import static
+from attention_atlas.serve.subject import Subject
+from attention_atlas.serve.wire import Cancel
 
 _USUAL = 8642
 _PATIENCE = 20.0  # seconds until a started server must answer
@@ -27,10 +31,12 @@ class Running:
     url: str
     _server: uvicorn.Server
     _thread: threading.Thread
+    _work: Callable[[], None]
 
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
+        self._work()
 
     def __enter__(self) -> "Running":
         return self
@@ -39,9 +45,14 @@ class Running:
         self.stop()
 
 
-def start(subjects: Sequence[Subject], host: str = "127.0.0.1", port: int | None = None) -> Running:
+def start(
+    subjects: Sequence[Subject],
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    models: Models = (),
+) -> Running:
     """Serve in the background; gives back when it answers."""
-    server, listener, url = _prepared(subjects, host, port)
+    server, listener, url, stop_work = _prepared(subjects, host, port, models)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     end = time.monotonic() + _PATIENCE
@@ -49,7 +60,7 @@ def start(subjects: Sequence[Subject], host: str = "127.0.0.1", port: int | None
         if not thread.is_alive() or time.monotonic() > end:
             raise InputError(f"the server at {host} did not start; try another --host or --port")
         time.sleep(0.01)
-    return Running(url, server, thread)
+    return Running(url, server, thread, stop_work)
 
 
 def serve(
@@ -59,27 +70,39 @@ def serve(
     *,
     browser: bool = True,
     say: Callable[[str], None] = print,
+    models: Models = (),
 ) -> None:
     """Serve until interrupted."""
-    server, listener, url = _prepared(subjects, host, port)
+    server, listener, url, stop_work = _prepared(subjects, host, port, models)
     say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
     if browser:
         threading.Timer(0.5, webbrowser.open, [url]).start()
-    with suppress(KeyboardInterrupt):
-        server.run([listener])
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run([listener])
+    finally:
+        stop_work()
 
 
 def _prepared(
-    subjects: Sequence[Subject], host: str, port: int | None
-) -> tuple[uvicorn.Server, socket.socket, str]:
+    subjects: Sequence[Subject], host: str, port: int | None, models: Models
+) -> tuple[uvicorn.Server, socket.socket, str, Callable[[], None]]:
     static("page.html")  # says so now if nothing is built
     guard = Guard.of(host)
     listener = _listen(host, port)
+    app = make_app(subjects, guard, models)
     config = uvicorn.Config(
-        make_app(subjects, guard), log_level="error", access_log=False, lifespan="off",
+        app, log_level="error", access_log=False, lifespan="off",
         server_header=False,
     )  # fmt: skip
-    return uvicorn.Server(config), listener, _link(guard, listener)
+    return uvicorn.Server(config), listener, _link(guard, listener), partial(_stop_work, app)
+
+
+def _stop_work(app: FastAPI) -> None:
+    """A map that is being computed is left off at a whole head, to be gone on with."""
+    for answers in app.state.answers:
+        if answers.workshop is not None:
+            answers.workshop.cancel(Cancel())
 
 
 def _link(guard: Guard, listener: socket.socket) -> str:

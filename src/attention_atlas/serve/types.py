@@ -40,12 +40,20 @@ def typescript() -> str:
         "/** First word of a path → what answers it. */\n"
         f"export interface Answers {{\n{answers}\n}}\n"
     )
+    deeds = "\n".join(
+        f"  {word}: {{ sent: {sent.__name__}; answer: {answer.__name__} }};"
+        for word, (sent, answer) in wire.DEEDS.items()
+    )
+    posted = (
+        "/** Word of a deed → what is sent as JSON and what answers it. */\n"
+        f"export interface Deeds {{\n{deeds}\n}}\n"
+    )
     rows = "\n".join(f"  {short}: {name}," for short, name in _BUFFERS.items())
     arrays = (
         "/** How a header names the type of a buffer. */\n"
         f"export const ARRAYS = {{\n{rows}\n}} as const;\n"
     )
-    return "\n".join([_OPENING, *interfaces, table, arrays])
+    return "\n".join([_OPENING, *interfaces, table, posted, arrays])
 
 
 def _crosses(one: Any) -> bool:
@@ -57,7 +65,8 @@ def _interface(kind: Any) -> str:
     lines = [f"  {field.name}: {_type(hints[field.name])};" for field in fields(kind)]
     doc = (kind.__doc__ or "").strip()
     comment = "" if doc.startswith(f"{kind.__name__}(") else f"{_comment(doc)}\n"
-    return f"{comment}export interface {kind.__name__} {{\n" + "\n".join(lines) + "\n}\n"
+    inside = "\n".join(["{", *lines, "}"]) if lines else "{}"
+    return f"{comment}export interface {kind.__name__} {inside}\n"
 
 
 def _comment(doc: str) -> str:

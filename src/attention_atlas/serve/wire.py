@@ -78,6 +78,45 @@ class TowerInfo:
 
 
 @dataclass(frozen=True)
+class MapGroup:
+    """Heads of a map that share their tokens: a tower, as a rule."""
+
+    name: str
+    heads: Sequence[str]
+    queries: int  # how many of the points are queries; they come first
+    keys: int
+
+
+@dataclass(frozen=True)
+class MapInfo:
+    """One layout that is there."""
+
+    name: str  # as in map/{name}: umap-2d
+    method: str
+    dims: int
+    groups: Sequence[MapGroup]
+    options: dict[str, str]  # how it was made, to be read by people
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A map that can be made, and about how long it takes here."""
+
+    method: str
+    dims: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another atlas that the same server serves; never mixed with this one."""
+
+    address: str  # relative to this page's own
+    title: str
+    inputs: int
+
+
+@dataclass(frozen=True)
 class About:
     """`about`: what there is to see."""
 
@@ -91,6 +130,13 @@ class About:
     towers: Sequence[TowerInfo]
     has_values: bool
     notes: Sequence[str]
+    maps: Sequence[MapInfo] = ()
+    no_maps: str = ""  # why there are none and none can be made; empty otherwise
+    can_compute: bool = False  # `compute` may be asked for
+    estimates: Sequence[Estimate] = ()  # of what can be computed
+    can_add: bool = False  # `add` may be asked for: a live model is there
+    added: Sequence[int] = ()  # inputs that were added; not in the folder
+    atlases: Sequence[Neighbour] = ()
 
 
 # input/{i} ---------------------------------------------------------------------------------------
@@ -200,6 +246,131 @@ class Vectors:
     seen: Annotated[Array, Buffer(("u1",), "N M")] | None  # where mask is "given"
 
 
+# Maps ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MapPlaces:
+    """`map/{name}/{group}`: where the queries, then the keys, of every head lie."""
+
+    map: str
+    group: str
+    heads: Sequence[str]
+    queries: int  # of the P points; the rest are keys
+    places: Annotated[Array, Buffer(("u2",), "heads P dims")]  # 0 to 65535 across the box
+    box: Annotated[Array, Buffer(("f4",), "heads 2 dims")]  # where 0 and 65535 lie
+    c: Annotated[Array, Buffer(("f4",), "heads")]  # queries × c and keys ÷ c before the layout
+    figures: Sequence[str]  # what the columns of fidelity are
+    fidelity: Annotated[Array, Buffer(("f4",), "heads F")]  # NaN where it cannot be told
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """One number a point: low + value / 65534 · (high − low); 65535 where there is none."""
+
+    name: str
+    label: str
+    kind: Literal["number"]
+    scale: Literal["linear", "log"]  # how a colour scale should run; values themselves are linear
+    whole: bool  # numbers without fractions
+    low: float
+    high: float
+    values: Annotated[Array, Buffer(("u2",), "P")]
+
+
+@dataclass(frozen=True)
+class NameColumn:
+    """One name a point; the last number of the type where there is none."""
+
+    name: str
+    label: str
+    kind: Literal["name"]
+    names: Sequence[str]
+    values: Annotated[Array, Buffer(("u1", "u2"), "P")]
+
+
+@dataclass(frozen=True)
+class MapPoints:
+    """`points/{name}/{group}`: what each point is, for all heads, and what can colour it."""
+
+    map: str
+    group: str
+    queries: int
+    token: Annotated[Array, Buffer(("u4",), "P")]  # its number in the atlas
+    input: Annotated[Array, Buffer(("u2", "u4"), "P")]
+    position: Annotated[Array, Buffer(("u2", "u4"), "P")]  # in its stream of that input
+    texts: Sequence[str]  # all distinct tokens, as shown
+    text: Annotated[Array, Buffer(("u2", "u4"), "P")]  # which of them
+    special: Annotated[Array, Buffer(("u1",), "P")]
+    columns: Sequence[NumberColumn | NameColumn]
+
+
+@dataclass(frozen=True)
+class MapNorms:
+    """`norms/{name}/{group}`: how long the vectors are, as captured.
+
+    Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key with 1 in
+    place of 0. Times c for a query, over c for a key, they are as scaled for the map.
+    """
+
+    map: str
+    group: str
+    queries: int
+    values: Annotated[Array, Buffer(("u1",), "heads P")]
+    low: Annotated[Array, Buffer(("f4",), "heads 2")]
+    high: Annotated[Array, Buffer(("f4",), "heads 2")]
+
+
+@dataclass(frozen=True)
+class MapLinks:
+    """`links/{name}/{group}/{head}`: the two strongest keys of each query of one head.
+
+    A key is told by its number among the keys of the map; the last number of the type where it
+    is not on the map, or where there is no second one.
+    """
+
+    map: str
+    group: str
+    head: str
+    key: Annotated[Array, Buffer(("u2", "u4"), "queries 2")]
+    weight: Annotated[Array, Buffer(("u2",), "queries 2")]  # 65535ths
+
+
+@dataclass(frozen=True)
+class MapExtra:
+    """`extra/{name}/{group}/{input}`: an added input on a map that does not move for it."""
+
+    places: Annotated[Array, Buffer(("f4",), "heads P dims")]  # 0 to 1 across the box, or beyond
+    points: MapPoints  # columns have the ranges and names of the map's own
+    norms: MapNorms  # ranges of its own
+
+
+@dataclass(frozen=True)
+class MeanPattern:
+    """`mean/{head}`: the mean weights over all inputs, by position, rows made to sum to one.
+
+    Row i is over the inputs that reach position i; only the first positions are here.
+    """
+
+    head: str
+    inputs: int
+    longest: int  # tokens of the longest input
+    reached: Annotated[Array, Buffer(("u4",), "N")]  # inputs behind each row
+    weights: Annotated[Array, Buffer(("u2",), "N M")]  # 65535ths
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`progress`: what is being computed, or how the last one ended."""
+
+    state: Literal["idle", "running", "done", "stopped", "failed"]
+    map: str = ""
+    done: int = 0  # heads
+    total: int = 0
+    seconds_left: float | None = None
+    error: str = ""
+
+
 # First word of a path → what answers it.
 ANSWERS: dict[str, type] = {
     "about": About,
@@ -208,6 +379,52 @@ ANSWERS: dict[str, type] = {
     "rows": Rows,
     "layer": LayerWeights,
     "vectors": Vectors,
+    "map": MapPlaces,
+    "points": MapPoints,
+    "norms": MapNorms,
+    "links": MapLinks,
+    "extra": MapExtra,
+    "mean": MeanPattern,
+    "progress": Progress,
+}
+
+# Deeds: sent as JSON (POST, or a message of the notebook), answered by a packet. ------------------
+
+
+@dataclass(frozen=True)
+class Compute:
+    """`compute`: lay all heads out in the background; `progress` tells how far it is."""
+
+    method: str
+    dims: int
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """`cancel`: stop what is being computed; what is done so far is kept for the next time."""
+
+
+@dataclass(frozen=True)
+class Add:
+    """`add`: let the live model read a new text."""
+
+    text: str
+    second: str | None = None
+
+
+@dataclass(frozen=True)
+class Added:
+    """The new input; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}."""
+
+    input: int
+    seconds: float
+
+
+# Word → what is sent and what is answered.
+DEEDS: dict[str, tuple[type, type]] = {
+    "compute": (Compute, Progress),
+    "cancel": (Cancel, Progress),
+    "add": (Add, Added),
 }
 
 # Picks are not sent as packets, they are mirrored: URL hash, widget trait, saved options. ---------
@@ -217,6 +434,14 @@ ANSWERS: dict[str, type] = {
 class TokenPick:
     side: Literal["query", "key"]
     position: int
+
+
+@dataclass(frozen=True)
+class PointPick:
+    """A point of the map: a token of the atlas, as query or as key."""
+
+    token: int
+    side: Literal["query", "key"]
 
 
 @dataclass(frozen=True)
@@ -241,6 +466,19 @@ class Picks:
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
+    tab: Literal["text", "map"] = "text"
+    map: str = ""  # empty: the first that is there
+    mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
+    colour: str = "side"  # side, norm, or the name of a column
+    scaledNorms: bool = False  # noqa: N815
+    search: str = ""
+    searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815
+    camera: Sequence[float] | None = None  # None: all in sight
+    point: PointPick | None = None
+    lines: bool = True  # from each query to its strongest keys
+    labels: bool = True
+    sizeByNorm: bool = False  # noqa: N815
+    palette: Literal["default", "safe"] = "default"
 
 
 def pack(answer: Any) -> bytes:

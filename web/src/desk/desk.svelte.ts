@@ -5,6 +5,7 @@ import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { History } from "./history";
 import { fitting, headName, headPlace, type HeadPlace } from "./picks";
+import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
 import { Store } from "./store";
 
@@ -20,6 +21,8 @@ export interface Hover extends TokenPick {
 
 export class Desk {
   readonly store: Store;
+  /** What there is; grows when a map is computed or a text added. */
+  about: About = $state.raw() as About;
   picks: Picks = $state() as Picks;
   hover: Hover | null = $state(null);
   /** A head under the cursor in the model view or among the squares. */
@@ -53,6 +56,7 @@ export class Desk {
   /** The picked input, and the one it is compared with. */
   one!: Pane;
   two!: Pane;
+  map!: MapDesk;
 
   private history = new History<Sieved>();
   private lastKept = 0;
@@ -60,10 +64,11 @@ export class Desk {
 
   constructor(
     readonly source: Source,
-    readonly about: About,
+    about: About,
     readonly chrome: Chrome,
     picks: Partial<Picks>,
   ) {
+    this.about = about;
     this.store = new Store(source);
     this.picks = fitting(picks, about);
   }
@@ -72,6 +77,7 @@ export class Desk {
   open(): void {
     this.one = new Pane(this, () => this.picks.input);
     this.two = new Pane(this, () => this.picks.other);
+    this.map = new MapDesk(this);
   }
 
   /** The token, or the word around it, as it stands in its column. */
@@ -138,6 +144,8 @@ export class Desk {
   openHead(place: HeadPlace, view: Picks["view"] = this.picks.view): void {
     this.picks.layer = place.layer;
     this.picks.heads = [headName(this.about, place.tower, place.layer, place.head)];
+    if (this.picks.mapHead !== null) this.picks.mapHead = this.picks.heads[0];
+    this.picks.tower = place.tower;
     this.picks.view = view;
   }
 
@@ -190,9 +198,19 @@ export class Desk {
     else if (this.state === "opening") this.state = "error";
   }
 
+  /** The map shows one head; the close-ups one or several. */
+  setTab(tab: Picks["tab"], view: Picks["view"] = this.picks.view): void {
+    if (tab === "map" && this.picks.mapHead !== null) {
+      this.picks.mapHead = this.focus;
+      this.picks.heads = [this.focus];
+    }
+    Object.assign(this.picks, { tab, view });
+  }
+
   /** One step out: first the pinned token, then from the head to all heads of the model. */
   out(): void {
     if (this.picks.token) this.letGo();
+    else if (this.picks.tab === "map") this.map.leave();
     else if (this.picks.view !== "model") this.picks.view = "model";
   }
 

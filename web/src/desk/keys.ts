@@ -5,7 +5,7 @@ interface Key {
   keys: string[];
   shown: string;
   does: string;
-  act(desk: Desk): void;
+  act(desk: Desk): unknown;
 }
 
 export const KEYS: Key[] = [
@@ -17,11 +17,12 @@ export const KEYS: Key[] = [
   { keys: ["Escape"], shown: "Esc", does: "let go of the token, then back to all heads", act: (desk) => desk.out() },
   { keys: ["["], shown: "[", does: "previous input", act: (desk) => desk.stepInput(-1) },
   { keys: ["]"], shown: "]", does: "next input", act: (desk) => desk.stepInput(1) },
-  { keys: ["1"], shown: "1", does: "lines", act: (desk) => void (desk.picks.view = "head") },
-  { keys: ["2"], shown: "2", does: "all heads", act: (desk) => void (desk.picks.view = "model") },
-  { keys: ["3"], shown: "3", does: "neurons", act: (desk) => void (desk.picks.view = "neuron") },
-  { keys: ["4"], shown: "4", does: "heat-map", act: (desk) => void (desk.picks.view = "heat") },
-  { keys: ["a"], shown: "a", does: "all heads of the layer", act: (desk) => desk.allHeads() },
+  { keys: ["1"], shown: "1", does: "lines", act: (desk) => desk.setTab("text", "head") },
+  { keys: ["2"], shown: "2", does: "all heads", act: (desk) => desk.setTab("text", "model") },
+  { keys: ["3"], shown: "3", does: "neurons", act: (desk) => desk.setTab("text", "neuron") },
+  { keys: ["4"], shown: "4", does: "heat-map", act: (desk) => desk.setTab("text", "heat") },
+  { keys: ["m"], shown: "m", does: "the map", act: (desk) => mapTab(desk) },
+  { keys: ["a"], shown: "a", does: "all heads of the layer", act: (desk) => desk.picks.tab === "text" && desk.allHeads() },
   { keys: ["w"], shown: "w", does: "tokens or whole words", act: (desk) => desk.sieve({ words: !desk.picks.words }) },
   { keys: ["u"], shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
   { keys: ["r"], shown: "r", does: "redo", act: (desk) => desk.redo() },
@@ -32,10 +33,16 @@ export const OTHER_KEYS = [
   { shown: "h", does: "hide or show the token under the cursor" },
   { shown: "Space", does: "pin the token in focus" },
   { shown: "Home End", does: "first or last token, in a token column" },
+  { shown: "/", does: "search, on the map" },
   { shown: "?", does: "this list" },
 ];
 
+function mapTab(desk: Desk): void {
+  if (desk.about.maps.length > 0 || desk.about.can_compute) desk.setTab("map");
+}
+
 function into(desk: Desk): void {
+  if (desk.picks.tab === "map") return desk.map.enter(desk.focus);
   if (desk.picks.view === "model") desk.picks.view = "head";
 }
 

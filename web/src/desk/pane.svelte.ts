@@ -81,8 +81,11 @@ export class Pane {
   private fetchScene(): void {
     const number = this.input();
     const tower = this.desk.tower;
+    const { tab, pinned } = this.desk.picks;
     this.failure = undefined;
     if (number === null) return void (this.scene = undefined);
+    // The map needs an input's attention only once a point is picked; until then it is not sent.
+    if (tab === "map" && !pinned) return;
     this.desk.store.scene(number, tower).then(
       (scene) => {
         if (this.input() === number && this.desk.tower.name === tower.name) this.scene = scene;

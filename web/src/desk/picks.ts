@@ -22,6 +22,19 @@ export const START: Picks = {
   valueWeighted: false,
   shownLayers: null,
   shownHeads: null,
+  tab: "text",
+  map: "",
+  mapHead: null,
+  colour: "kind",
+  scaledNorms: false,
+  search: "",
+  searchKind: "exact",
+  camera: null,
+  point: null,
+  lines: true,
+  labels: true,
+  sizeByNorm: false,
+  palette: "default",
 };
 
 /** Head names carry their tower only where there is more than one. */
@@ -47,6 +60,7 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const known = (input: number | null) => about.inputs.some((one) => one.number === input);
   if (!known(out.input)) out.input = about.inputs[0]?.number ?? 0;
   if (!known(out.other)) out.other = null;
+  if (out.mapHead !== null && !picks.heads?.length) out.heads = [out.mapHead];
   const named = (out.heads ?? []).map((name) => headPlace(about, name)).find((place) => place !== null);
   if (!picks.tower && named) out.tower = named.tower;
   const tower = about.towers.find((one) => one.name === out.tower) ?? about.towers[0];
@@ -56,6 +70,8 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const layer = tower.layers.find((one) => one.layer === out.layer) ?? tower.layers.find((one) => one.layer === named?.layer) ?? tower.layers[0];
   out.layer = layer?.layer ?? 0;
   out.heads = headsIn(out.heads ?? [], about, tower, layer);
+  // One head on the map is one head in the close-ups.
+  if (out.mapHead !== null) out.heads = [(out.mapHead = out.heads.length === 1 || !out.heads.includes(out.mapHead) ? out.heads[0] : out.mapHead)];
   return out;
 }
 
@@ -95,6 +111,9 @@ const CHOICES: Record<string, readonly string[]> = {
   view: ["head", "model", "neuron", "heat"],
   filter: ["all", "aa", "ab", "ba", "bb"],
   theme: ["auto", "light", "dark"],
+  tab: ["text", "map"],
+  searchKind: ["exact", "prefix", "regex"],
+  palette: ["default", "safe"],
 };
 
 /** Anyone may write an address: what is not of its kind is left out. */
@@ -102,7 +121,7 @@ function read(name: string, text: string): unknown {
   const start = START[name as keyof Picks];
   if (name === "heads") return text.split(",").filter(Boolean);
   if (name in CHOICES) return CHOICES[name].includes(text) ? text : undefined;
-  if (typeof start === "string") return text;
+  if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
   if (typeof start === "number" || name === "other") return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
@@ -116,6 +135,7 @@ const whole = (value: unknown): value is number[] => Array.isArray(value) && val
 
 function checked(name: string, value: unknown): unknown {
   if (name === "shownLayers" || name === "shownHeads") return whole(value) ? value : undefined;
+  if (name === "camera") return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;
   const { side, position } = value as { side?: unknown; position?: unknown };

@@ -38,6 +38,15 @@ export class Figure {
     this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}"/>`);
   }
 
+  line(x0: number, y0: number, x1: number, y1: number, colour: string): void {
+    this.parts.push(`<path d="M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}" stroke="${colour}" stroke-opacity="0.7"/>`);
+  }
+
+  /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
+  picture(data: string, x: number, y: number, width: number, height: number): void {
+    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`);
+  }
+
   /** Lines of one colour and opacity as one path. */
   lines(batch: Batch, line: (from: number, to: number) => [number, number, number, number], thick = 1.5): void {
     const path: string[] = [];

@@ -2,14 +2,16 @@
 import type { Source } from "./source";
 
 export function httpSource(base: string): Source {
+  const fetched = async (path: string, how?: RequestInit) => {
+    const answer = await fetch(new URL(`api/${path}`, base), how).catch(() => {
+      throw new Error("the server does not answer; is attention-atlas still running?");
+    });
+    // A refusal is a packet too, and its sentence is shown by whoever asked.
+    return answer.arrayBuffer();
+  };
   return {
     live: true,
-    async get(path) {
-      const answer = await fetch(new URL(`api/${path}`, base)).catch(() => {
-        throw new Error("the server does not answer; is attention-atlas still running?");
-      });
-      // A refusal is a packet too, and its sentence is shown by whoever asked.
-      return answer.arrayBuffer();
-    },
+    get: (path) => fetched(path),
+    ask: (deed, body) => fetched(deed, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
   };
 }

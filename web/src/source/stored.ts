@@ -14,10 +14,12 @@ export function storedSource(document: Document): Source {
       if (text === undefined) return Promise.reject(new AtlasFailure(missing(path)));
       return Promise.resolve(bytes(text.trim()));
     },
+    ask: () => Promise.reject(new AtlasFailure("a saved page cannot compute; open the atlas with attention-atlas serve")),
   };
 }
 
 function missing(path: string): string {
+  if (/^(map|points|norms|mean|extra)\//.test(path)) return `this saved page does not carry ${path.split("/")[0] === "norms" ? "vector lengths" : "this map"}; open the atlas with attention-atlas serve`;
   const what = path.startsWith("vectors") ? "query and key vectors" : "exact weights";
   return `this saved page does not carry ${what}; save it with exact=True (on the command line --exact)`;
 }

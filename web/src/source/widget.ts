@@ -24,22 +24,25 @@ export function widgetSource(model: Model): Source & { close(): void } {
     open.delete(message.id);
   };
   model.on("msg:custom", hear as never);
+  const send = (message: object, patience: number): Promise<ArrayBuffer> => {
+    const id = `${own}-${asked++}`;
+    return new Promise((done, failed) => {
+      const timer = setTimeout(() => {
+        open.delete(id);
+        failed(new Error("the notebook's kernel does not answer; run the cell again"));
+      }, patience);
+      open.set(id, (bytes) => {
+        clearTimeout(timer);
+        done(bytes);
+      });
+      model.send({ ...message, id });
+    });
+  };
   return {
     live: true,
-    get(path) {
-      const id = `${own}-${asked++}`;
-      return new Promise((done, failed) => {
-        const timer = setTimeout(() => {
-          open.delete(id);
-          failed(new Error("the notebook's kernel does not answer; run the cell again"));
-        }, PATIENCE);
-        open.set(id, (bytes) => {
-          clearTimeout(timer);
-          done(bytes);
-        });
-        model.send({ kind: "get", id, path });
-      });
-    },
+    get: (path) => send({ kind: "get", path }, PATIENCE),
+    // A deed may run the model.
+    ask: (deed, body) => send({ kind: "do", path: deed, body }, 5 * PATIENCE),
     close: () => model.off("msg:custom", hear as never),
   };
 }

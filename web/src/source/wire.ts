@@ -42,6 +42,37 @@ export interface TowerInfo {
   layers: LayerInfo[];
 }
 
+/** Heads of a map that share their tokens: a tower, as a rule. */
+export interface MapGroup {
+  name: string;
+  heads: string[];
+  queries: number;
+  keys: number;
+}
+
+/** One layout that is there. */
+export interface MapInfo {
+  name: string;
+  method: string;
+  dims: number;
+  groups: MapGroup[];
+  options: Record<string, string>;
+}
+
+/** A map that can be made, and about how long it takes here. */
+export interface Estimate {
+  method: string;
+  dims: number;
+  seconds: number;
+}
+
+/** Another atlas that the same server serves; never mixed with this one. */
+export interface Neighbour {
+  address: string;
+  title: string;
+  inputs: number;
+}
+
 /** `about`: what there is to see. */
 export interface About {
   title: string;
@@ -54,6 +85,13 @@ export interface About {
   towers: TowerInfo[];
   has_values: boolean;
   notes: string[];
+  maps: MapInfo[];
+  no_maps: string;
+  can_compute: boolean;
+  estimates: Estimate[];
+  can_add: boolean;
+  added: number[];
+  atlases: Neighbour[];
 }
 
 /** One token of a stream; numbers are -1 where there is none. */
@@ -142,9 +180,143 @@ export interface Vectors {
   seen: Grid<Uint8Array> | null;
 }
 
+/** `map/{name}/{group}`: where the queries, then the keys, of every head lie. */
+export interface MapPlaces {
+  map: string;
+  group: string;
+  heads: string[];
+  queries: number;
+  places: Grid<Uint16Array>;
+  box: Grid<Float32Array>;
+  c: Grid<Float32Array>;
+  figures: string[];
+  fidelity: Grid<Float32Array>;
+}
+
+/** One number a point: low + value / 65534 · (high − low); 65535 where there is none. */
+export interface NumberColumn {
+  name: string;
+  label: string;
+  kind: "number";
+  scale: "linear" | "log";
+  whole: boolean;
+  low: number;
+  high: number;
+  values: Grid<Uint16Array>;
+}
+
+/** One name a point; the last number of the type where there is none. */
+export interface NameColumn {
+  name: string;
+  label: string;
+  kind: "name";
+  names: string[];
+  values: Grid<Uint8Array> | Grid<Uint16Array>;
+}
+
+/** `points/{name}/{group}`: what each point is, for all heads, and what can colour it. */
+export interface MapPoints {
+  map: string;
+  group: string;
+  queries: number;
+  token: Grid<Uint32Array>;
+  input: Grid<Uint16Array> | Grid<Uint32Array>;
+  position: Grid<Uint16Array> | Grid<Uint32Array>;
+  texts: string[];
+  text: Grid<Uint16Array> | Grid<Uint32Array>;
+  special: Grid<Uint8Array>;
+  columns: (NumberColumn | NameColumn)[];
+}
+
+/**
+ * `norms/{name}/{group}`: how long the vectors are, as captured.
+ *
+ * Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key with 1 in
+ * place of 0. Times c for a query, over c for a key, they are as scaled for the map.
+ */
+export interface MapNorms {
+  map: string;
+  group: string;
+  queries: number;
+  values: Grid<Uint8Array>;
+  low: Grid<Float32Array>;
+  high: Grid<Float32Array>;
+}
+
+/**
+ * `links/{name}/{group}/{head}`: the two strongest keys of each query of one head.
+ *
+ * A key is told by its number among the keys of the map; the last number of the type where it
+ * is not on the map, or where there is no second one.
+ */
+export interface MapLinks {
+  map: string;
+  group: string;
+  head: string;
+  key: Grid<Uint16Array> | Grid<Uint32Array>;
+  weight: Grid<Uint16Array>;
+}
+
+/** `extra/{name}/{group}/{input}`: an added input on a map that does not move for it. */
+export interface MapExtra {
+  places: Grid<Float32Array>;
+  points: MapPoints;
+  norms: MapNorms;
+}
+
+/**
+ * `mean/{head}`: the mean weights over all inputs, by position, rows made to sum to one.
+ *
+ * Row i is over the inputs that reach position i; only the first positions are here.
+ */
+export interface MeanPattern {
+  head: string;
+  inputs: number;
+  longest: number;
+  reached: Grid<Uint32Array>;
+  weights: Grid<Uint16Array>;
+}
+
+/** `progress`: what is being computed, or how the last one ended. */
+export interface Progress {
+  state: "idle" | "running" | "done" | "stopped" | "failed";
+  map: string;
+  done: number;
+  total: number;
+  seconds_left: number | null;
+  error: string;
+}
+
+/** `compute`: lay all heads out in the background; `progress` tells how far it is. */
+export interface Compute {
+  method: string;
+  dims: number;
+}
+
+/** `cancel`: stop what is being computed; what is done so far is kept for the next time. */
+export interface Cancel {}
+
+/** `add`: let the live model read a new text. */
+export interface Add {
+  text: string;
+  second: string | null;
+}
+
+/** The new input; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}. */
+export interface Added {
+  input: number;
+  seconds: number;
+}
+
 export interface TokenPick {
   side: "query" | "key";
   position: number;
+}
+
+/** A point of the map: a token of the atlas, as query or as key. */
+export interface PointPick {
+  token: number;
+  side: "query" | "key";
 }
 
 /** What the person chose. */
@@ -167,6 +339,19 @@ export interface Picks {
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
+  tab: "text" | "map";
+  map: string;
+  mapHead: string | null;
+  colour: string;
+  scaledNorms: boolean;
+  search: string;
+  searchKind: "exact" | "prefix" | "regex";
+  camera: number[] | null;
+  point: PointPick | null;
+  lines: boolean;
+  labels: boolean;
+  sizeByNorm: boolean;
+  palette: "default" | "safe";
 }
 
 /** First word of a path → what answers it. */
@@ -177,6 +362,20 @@ export interface Answers {
   rows: Rows;
   layer: LayerWeights;
   vectors: Vectors;
+  map: MapPlaces;
+  points: MapPoints;
+  norms: MapNorms;
+  links: MapLinks;
+  extra: MapExtra;
+  mean: MeanPattern;
+  progress: Progress;
+}
+
+/** Word of a deed → what is sent as JSON and what answers it. */
+export interface Deeds {
+  compute: { sent: Compute; answer: Progress };
+  cancel: { sent: Cancel; answer: Progress };
+  add: { sent: Add; answer: Added };
 }
 
 /** How a header names the type of a buffer. */

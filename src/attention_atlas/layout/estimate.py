@@ -1,0 +1,28 @@
+"""About how long would a map take on this machine's cores?
+
+A head costs a little for itself, then in proportion to its points, and to the square of its points
+(every point is compared with every other). Fitted on one core of the machine that
+`benchmarks/way.md` names; a faster one is told too much. Nothing here needs torch.
+"""
+
+from attention_atlas.store.atlas import Atlas
+
+TOKENS = 5000  # on a map at most, if nothing else is asked for
+WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
+
+# Method → seconds a head, a thousand points, a million pairs of points, on one core.
+COSTS = {"pca": (0.1, 0.1, 0.01), "tsne": (0.3, 0.5, 0.01), "umap": (0.2, 0.3, 0.01)}
+
+
+def estimate(atlas: Atlas, method: str, cores: int, tokens: int = TOKENS) -> float:
+    """Seconds on a CPU."""
+    once, thousand, million = COSTS[method]
+    streams = atlas.tokens()["stream"].value_counts()
+    points = {stream: min(tokens, int(streams[stream])) for stream in atlas.manifest.streams}
+    seconds = total = 0.0
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            p = points[layer.queries] + points[layer.keys]
+            total += layer.heads * p
+            seconds += layer.heads * (once + thousand * p / 1e3 + million * p * p / 1e6)
+    return seconds / (cores if total >= WORTH_A_PROCESS else 1)

@@ -1,0 +1,38 @@
+"""Who answers for each of several subjects? One `Answers` each, and they share nothing."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from attention_atlas.serve import wire
+from attention_atlas.serve.about import about
+from attention_atlas.serve.answers import Answers
+from attention_atlas.serve.grown import Grown
+from attention_atlas.serve.live import LiveModel
+from attention_atlas.serve.subject import Subject
+from attention_atlas.serve.workshop import Workshop
+from attention_atlas.store.atlas import Atlas
+
+Models = Sequence[LiveModel | None]  # one a subject; None where there is none
+
+
+def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answers]:
+    """Each subject's own; none knows more of the others than where they are."""
+    made = []
+    for number, (subject, model) in enumerate(zip_longest(subjects, models)):
+        others = [
+            wire.Neighbour(_way(number, other), told.title, len(told.inputs))
+            for other, told in enumerate(map(about, subjects))
+            if other != number
+        ]
+        if isinstance(subject, Atlas):
+            grown = Grown(subject)
+            shop = Workshop(grown, model)
+            made.append(Answers(grown, shop, others))
+        else:
+            made.append(Answers(subject, others=others))
+    return made
+
+
+def _way(here: int, there: int) -> str:
+    """From one atlas's page to another's; the first is at the root."""
+    return ("" if here == 0 else "../") + ("" if there == 0 else f"{there}/") or "./"

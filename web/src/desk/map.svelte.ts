@@ -1,0 +1,193 @@
+// The map on the desk: its data as they arrive, what is searched for, and what stands out.
+import { colouring, type Colouring } from "../map/colouring";
+import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data";
+import { joined, type Joined } from "../map/join";
+import { matching, ranking, sidesOf, type Matched, type Ranked } from "../map/search";
+import { decode } from "../source/packet";
+import type { About, Deeds, MapGroup, MapInfo, Progress } from "../source/wire";
+import type { Desk } from "./desk.svelte";
+import { sentence } from "./pane.svelte";
+import { headPlace } from "./picks";
+
+const POLL = 700;
+
+export class MapDesk {
+  private loaded: { name: string; all: Joined; data: MapData } | undefined = $state.raw();
+  failure: string | undefined = $state();
+  private measured: { name: string; norms: Norms } | undefined = $state.raw();
+  ranked: Ranked[] = $state.raw([]);
+  progress: Progress | undefined = $state.raw();
+  /** Point under the cursor: its head, and its number on the map. */
+  hover: { head: number; at: number } | null = $state.raw(null);
+  /** What is being done that takes a while, and what went wrong with it. */
+  busy = $state("");
+  trouble = $state("");
+
+  readonly info: MapInfo | undefined = $derived.by(() => this.desk.about.maps.find((one) => one.name === this.desk.picks.map) ?? this.desk.about.maps[0]);
+  readonly group: MapGroup | undefined = $derived.by(() => this.info?.groups.find((one) => one.heads.includes(this.desk.focus)) ?? this.info?.groups[0]);
+  private readonly name = $derived.by(() => (this.info && this.group ? `${this.info.name}/${this.group.name}/${this.desk.about.added.join()}` : ""));
+  readonly data: MapData | undefined = $derived.by(() => (this.loaded?.name === this.name ? this.loaded.data : undefined));
+  readonly norms: Norms | undefined = $derived.by(() => (this.data && this.measured?.name === this.name ? this.measured.norms : undefined));
+  /** Number of the head that fills the view; −1 in the matrix. */
+  readonly single: number = $derived.by(() => (this.data && this.desk.picks.mapHead ? this.data.names.indexOf(this.desk.picks.mapHead) : -1));
+  readonly colouring: Colouring | undefined = $derived.by(() => {
+    const { colour, palette } = this.desk.picks;
+    return this.data && colouring(this.data, colour, { palette, dark: this.desk.dark });
+  });
+
+  readonly matched: Matched = $derived.by(() => matching(this.data?.texts ?? [], this.desk.picks.search, this.desk.picks.searchKind));
+  /** A byte a point: whether it was found; null where nothing is searched for. */
+  readonly hits: Uint8Array | null = $derived.by(() => {
+    const { data, matched } = this;
+    const texts = matched.texts;
+    return data && texts ? Uint8Array.from(data.text, (text) => texts[text]) : null;
+  });
+  readonly found = $derived.by(() => {
+    const { data, hits } = this;
+    if (!data || !hits) return null;
+    const inputs = new Set<number>();
+    let [tokens, points] = [0, 0];
+    for (let at = 0; at < hits.length; at++) {
+      if (!hits[at]) continue;
+      points += 1;
+      if (at < data.queries) tokens += 1;
+      inputs.add(data.input[at]);
+    }
+    return { tokens, points, inputs: inputs.size };
+  });
+  /** Point of the picked token; −1 where none is picked or it is not on this map. */
+  readonly picked: number = $derived.by(() => {
+    const { token, input, pinned } = this.desk.picks;
+    return this.data && token && pinned ? pointOf(this.data, input, token.side, token.position) : -1;
+  });
+  /** What stands out: the input of the picked token, else what was found. */
+  readonly marks: Uint8Array | null = $derived.by(() => {
+    const { data } = this;
+    const { token, pinned, input } = this.desk.picks;
+    const added = this.desk.about.added.includes(input);
+    if (!data || !((token && pinned) || (added && !this.hits))) return this.hits;
+    return Uint8Array.from(data.input, (one) => Number(one === input));
+  });
+
+  /** Call while a component starts. */
+  constructor(private readonly desk: Desk) {
+    $effect(() => this.fetch());
+    $effect(() => this.measure());
+    $effect(() => this.rank());
+  }
+
+  private fetch(): void {
+    const { name, info, group } = this;
+    if (this.desk.picks.tab !== "map" || !info || !group || this.loaded?.name === name) return;
+    this.failure = undefined;
+    this.load(name, info, group).catch((error: unknown) => {
+      if (this.name === name) this.failure = sentence(error);
+    });
+  }
+
+  private async load(name: string, info: MapInfo, group: MapGroup): Promise<void> {
+    const { store, about } = this.desk;
+    const [places, points] = await Promise.all([store.ask("map", info.name, group.name), store.ask("points", info.name, group.name)]);
+    let all: Joined = { places, points, norms: null };
+    for (const input of about.added) all = joined(all, await store.ask("extra", info.name, group.name, input));
+    if (this.name === name) this.loaded = { name, all, data: mapData(about, all.places, all.points) };
+  }
+
+  private measure(): void {
+    const { name, info, group, loaded } = this;
+    const wanted = this.desk.picks.colour === "norm" || this.desk.picks.sizeByNorm;
+    if (!wanted || !info || !group || loaded?.name !== name || this.measured?.name === name) return;
+    const { store, about } = this.desk;
+    const extras = about.added.map((input) => store.ask("extra", info.name, group.name, input));
+    Promise.all([store.ask("map", info.name, group.name), store.ask("points", info.name, group.name), store.ask("norms", info.name, group.name), ...extras]).then(
+      ([places, points, norms, ...more]) => {
+        const whole = more.reduce<Joined>(joined, { places, points, norms });
+        if (whole.norms && this.name === name) this.measured = { name, norms: normsOf(whole.norms) };
+      },
+      (error: unknown) => (this.desk.note = sentence(error)),
+    );
+  }
+
+  private rank(): (() => void) | undefined {
+    const { data, hits } = this;
+    this.ranked = [];
+    if (!data || !hits) return undefined;
+    // Typing goes on while the heads are compared.
+    const timer = setTimeout(() => (this.ranked = ranking(data.heads, data, sidesOf(hits, data.queries))), 60);
+    return () => clearTimeout(timer);
+  }
+
+  enter(head: string, camera: number[] | null = null): void {
+    const place = headPlace(this.desk.about, head);
+    if (!place) return;
+    Object.assign(this.desk.picks, { mapHead: head, camera });
+    this.desk.openHead(place);
+  }
+
+  leave(): void {
+    Object.assign(this.desk.picks, { mapHead: null, camera: null });
+  }
+
+  /** Another map, or the same in another number of dimensions. */
+  choose(method: string, dims: number): void {
+    const found = this.desk.about.maps.find((one) => one.method === method && one.dims === dims);
+    if (found) this.desk.picks.map = found.name;
+  }
+
+  /** A point of the map is a token of an input: the same pick as in the close-ups. */
+  pick(at: number): void {
+    const { data, desk } = this;
+    if (!data) return;
+    const [input, position] = [data.input[at], data.position[at]];
+    const side = at < data.queries ? "query" : "key";
+    if (at === this.picked) return desk.letGo();
+    desk.setInput(input);
+    Object.assign(desk.picks, { token: { side, position }, pinned: true });
+  }
+
+  async add(text: string): Promise<void> {
+    const done = await this.deed("add", { text, second: null }, "The model reads the text…");
+    if (!done) return;
+    await this.renew();
+    this.desk.setInput(done.input);
+  }
+
+  async compute(method: string, dims: number): Promise<void> {
+    this.progress = await this.deed("compute", { method, dims }, "");
+    await this.follow();
+  }
+
+  async cancel(): Promise<void> {
+    this.progress = await this.deed("cancel", {}, "");
+  }
+
+  /** Watches a layout that is being computed; also one that was started before this page opened. */
+  async follow(): Promise<void> {
+    while (this.progress?.state === "running") {
+      await new Promise((done) => setTimeout(done, POLL));
+      this.progress = decode<Progress>(await this.desk.source.get("progress"));
+    }
+    if (this.progress?.state === "failed") this.trouble = this.progress.error;
+    if (this.progress?.state === "done") {
+      await this.renew();
+      this.desk.picks.map = this.progress.map;
+    }
+  }
+
+  private async renew(): Promise<void> {
+    this.desk.about = decode<About>(await this.desk.source.get("about"));
+  }
+
+  private async deed<K extends keyof Deeds>(name: K, sent: Deeds[K]["sent"], busy: string): Promise<Deeds[K]["answer"] | undefined> {
+    this.trouble = "";
+    this.busy = busy;
+    try {
+      return decode<Deeds[K]["answer"]>(await this.desk.source.ask(name, sent));
+    } catch (error) {
+      this.trouble = sentence(error);
+      return undefined;
+    } finally {
+      this.busy = "";
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// The tabs of the page, once: a new one is its line here, shown where it applies.
+import type { Component } from "svelte";
+import type { Desk } from "../desk/desk.svelte";
+import MapPanel from "../panels/map/MapPanel.svelte";
+import { PANELS } from "../panels/panels";
+import type { Picks } from "../source/wire";
+import Controls from "./Controls.svelte";
+import MapControls from "./MapControls.svelte";
+
+interface Tab {
+  name: string;
+  about: string;
+  applies(desk: Desk): boolean;
+  panel(desk: Desk): Component<{ desk: Desk }>;
+  controls: Component<{ desk: Desk; close?: () => void }>;
+}
+
+export const TABS: Record<Picks["tab"], Tab> = {
+  map: {
+    name: "Map",
+    about: "queries and keys of every head in one picture",
+    applies: (desk) => desk.about.maps.length > 0 || desk.about.can_compute,
+    panel: () => MapPanel,
+    controls: MapControls,
+  },
+  text: {
+    name: "Text",
+    about: "who looks at whom in one input",
+    applies: () => true,
+    panel: (desk) => PANELS[desk.picks.view].panel,
+    controls: Controls,
+  },
+};
+
+export const tabsOf = (desk: Desk): [Picks["tab"], Tab][] => (Object.entries(TABS) as [Picks["tab"], Tab][]).filter(([, tab]) => tab.applies(desk));

@@ -1,0 +1,131 @@
+// What colours the points: a byte a point, two scales of 256 colours (queries, keys), and a legend that says the range.
+import { css, headColours, mix, PAPER, type Rgb } from "../draw/colour";
+import { rgb, scaleOf, type ScaleName } from "../draw/scales";
+import type { Picks } from "../source/wire";
+import type { Column, MapData } from "./data";
+
+export interface Legend {
+  /** Left and right end in words, where the scale is continuous. */
+  low: string;
+  high: string;
+  note: string;
+  /** One or two scales, as CSS colours; who each is for. */
+  ramps: { who: string; colours: string[] }[];
+  names: { text: string; query: string; key: string }[];
+}
+
+export interface Colouring {
+  values: Uint8Array;
+  scale: Uint8Array;
+  legend: Legend;
+  /** By the length of each head's own vectors. */
+  byNorm: boolean;
+}
+
+interface Look {
+  palette: Picks["palette"];
+  dark: boolean;
+}
+
+export const PAIRS = {
+  default: { query: rgb("5FB96C"), key: rgb("E3378F"), ramps: ["YlGn", "PuRd"] as ScaleName[] },
+  safe: { query: rgb("2B7BBA"), key: rgb("E1812C"), ramps: ["Blues", "Oranges"] as ScaleName[] },
+};
+const FIVE = {
+  default: ["E3378F", "EDB50E", "5FB96C", "528DDB", "A144DB"].map(rgb),
+  safe: ["D55E00", "E6B800", "009E73", "0072B2", "CC79A7"].map(rgb),
+};
+/** Names beyond these share one grey. */
+const MOST_NAMES = 12;
+const NONE = 255;
+const OTHER = 254;
+
+/** What can be chosen, in the order of the list. */
+export function choices(data: MapData): { name: string; label: string }[] {
+  const own = data.colours.map(({ name, label }) => ({ name, label }));
+  const place = own.findIndex((one) => one.name === "mod5") + 1;
+  return [{ name: "kind", label: "query or key" }, ...own.slice(0, place), { name: "norm", label: "vector length" }, ...own.slice(place)];
+}
+
+export function colouring(data: MapData, name: string, look: Look): Colouring {
+  if (name === "norm") return byNorm(data, look);
+  const column = data.colours.find((one) => one.name === name);
+  if (!column) return byKind(data, look);
+  return column.kind === "number" ? byNumber(column, look) : byName(column, data, look);
+}
+
+const EMPTY: Legend = { low: "", high: "", note: "", ramps: [], names: [] };
+
+function byKind(data: MapData, { palette }: Look): Colouring {
+  const pair = PAIRS[palette];
+  const names = [{ text: "query", query: css(pair.query), key: "" }, { text: "key", query: css(pair.key), key: "" }];
+  return { values: new Uint8Array(data.points), scale: pack([pair.query], [pair.key]), legend: { ...EMPTY, names }, byNorm: false };
+}
+
+function byNorm(data: MapData, { palette, dark }: Look): Colouring {
+  const ramps = PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark));
+  const legend = { ...EMPTY, low: "shortest", high: "longest", note: "of each head’s vectors", ramps: both(ramps) };
+  return { values: new Uint8Array(data.points), scale: pack(ramps[0], ramps[1]), legend, byNorm: true };
+}
+
+/** Position runs apart for queries and keys; what a token is has one scale for both. */
+function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }: Look): Colouring {
+  const apart = column.name === "position";
+  const scales = apart ? PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark, 255)) : [scaleOf("viridis", dark, 255)];
+  const grey = greyOf(dark);
+  const [query, key] = [scales[0], scales.at(-1) as Rgb[]].map((scale) => [...scale, grey]);
+  const values = Uint8Array.from(column.values.data, (value) => (value === 65535 ? NONE : Math.round(254 * along(column, value / 65534))));
+  const shown = (value: number) => written(value, column.whole);
+  const ramps = apart ? both(scales) : [{ who: "", colours: thinned(scales[0]) }];
+  const note = column.scale === "log" && column.low > 0 ? "log scale" : column.name === "position" ? "of the input’s length" : "";
+  return { values, scale: pack(query, key), legend: { ...EMPTY, low: shown(column.low), high: shown(column.high), note, ramps }, byNorm: false };
+}
+
+function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { palette, dark }: Look): Colouring {
+  const none = column.values.data instanceof Uint8Array ? 255 : 65535;
+  const counts = new Uint32Array(column.names.length);
+  for (const value of column.values.data) if (value !== none) counts[value]++;
+  const shown = column.names.length <= MOST_NAMES ? [...column.names.keys()] : [...column.names.keys()].sort((a, b) => counts[b] - counts[a]).slice(0, MOST_NAMES);
+  const place = new Uint8Array(column.names.length).fill(OTHER);
+  shown.forEach((name, at) => (place[name] = at));
+  const strong = column.name === "mod5" ? FIVE[palette] : headColours(Math.max(2, shown.length), dark);
+  const paper = PAPER[dark ? "dark" : "light"];
+  const pale = strong.map((colour) => mix(colour, paper, 0.52));
+  const grey = greyOf(dark);
+  const filled = (colours: Rgb[]) => Array.from({ length: 256 }, (_, at) => (at < shown.length ? colours[at % colours.length] : grey));
+  const names = shown.map((name, at) => ({ text: column.names[name], query: css(strong[at % strong.length]), key: css(pale[at % pale.length]) }));
+  if (shown.length < column.names.length) names.push({ text: `${column.names.length - shown.length} others`, query: css(grey), key: "" });
+  const values = new Uint8Array(data.points);
+  for (let at = 0; at < values.length; at++) values[at] = column.values.data[at] === none ? NONE : place[column.values.data[at]];
+  return { values, scale: pack(filled(strong), filled(pale)), legend: { ...EMPTY, names, note: "keys paler" }, byNorm: false };
+}
+
+/** The value of one point in words. */
+export function told(column: Column, at: number): string {
+  const value = column.values.data[at];
+  if (column.kind === "name") return column.names[value] ?? "none";
+  if (value === 65535) return "none";
+  return written(column.low + (value / 65534) * (column.high - column.low), column.whole);
+}
+
+/** Share of the way along the colour scale; a logarithmic one starts at the smallest number above zero. */
+function along({ scale, low, high }: Extract<Column, { kind: "number" }>, share: number): number {
+  if (scale === "linear" || low <= 0 || high <= low) return share;
+  return Math.log((low + share * (high - low)) / low) / Math.log(high / low);
+}
+
+export const written = (value: number, whole: boolean): string =>
+  whole ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+
+const greyOf = (dark: boolean): Rgb => (dark ? [96, 102, 112] : [178, 182, 190]);
+const thinned = (scale: Rgb[]): string[] => scale.filter((_, at) => at % 16 === 0 || at === scale.length - 1).map(css);
+const both = (scales: Rgb[][]) => [{ who: "query", colours: thinned(scales[0]) }, { who: "key", colours: thinned(scales[1]) }];
+
+/** Shorter lists are stretched by repeating their last colour. */
+function pack(query: readonly Rgb[], key: readonly Rgb[]): Uint8Array {
+  const out = new Uint8Array(2 * 256 * 4).fill(255);
+  [query, key].forEach((list, row) => {
+    for (let at = 0; at < 256; at++) out.set(list[Math.min(at, list.length - 1)], (row * 256 + at) * 4);
+  });
+  return out;
+}

@@ -1,0 +1,93 @@
+// One map of one group of heads as the page keeps it: places, what each point is, and where each panel stands.
+import { headPlace } from "../desk/picks";
+import type { CloudData } from "../draw/cloud";
+import type { About, MapNorms, MapPlaces, MapPoints, NameColumn, NumberColumn } from "../source/wire";
+import { shapeOf, type Spot } from "./camera";
+
+export type Column = NumberColumn | NameColumn;
+
+export interface MapData extends CloudData {
+  map: string;
+  group: string;
+  names: string[];
+  spots: Spot[];
+  columns: number;
+  /** Layer numbers, a row each. */
+  layers: number[];
+  shapes: [number, number, number][];
+  c: Float32Array;
+  /** Per head and figure. */
+  figure: (head: number, name: string) => number;
+  input: Uint32Array;
+  position: Uint32Array;
+  text: Uint32Array;
+  texts: string[];
+  special: Uint8Array;
+  colours: Column[];
+}
+
+export function mapData(about: About, places: MapPlaces, points: MapPoints): MapData {
+  const [heads, count, dims] = places.places.shape;
+  const where = places.heads.map((name) => headPlace(about, name));
+  const layers = [...new Set(where.map((place) => place?.layer ?? 0))].sort((a, b) => a - b);
+  const spots = where.map((place) => ({ column: place?.head ?? 0, row: layers.indexOf(place?.layer ?? 0) }));
+  const { figures, fidelity } = places;
+  return {
+    map: places.map,
+    group: places.group,
+    heads,
+    points: count,
+    queries: places.queries,
+    dims,
+    places: places.places.data,
+    names: places.heads,
+    spots,
+    columns: Math.max(...spots.map((spot) => spot.column)) + 1,
+    layers,
+    shapes: places.heads.map((_, head) => shapeOf(places.box.data, head, dims)),
+    c: places.c.data,
+    figure: (head, name) => fidelity.data[head * figures.length + figures.indexOf(name)] ?? NaN,
+    input: Uint32Array.from(points.input.data),
+    position: Uint32Array.from(points.position.data),
+    text: Uint32Array.from(points.text.data),
+    texts: points.texts,
+    special: points.special.data,
+    colours: points.columns,
+  };
+}
+
+/** Norms of one map: bytes (heads, points), and the length that 0 and 255 stand for, per head and side. */
+export interface Norms {
+  values: Uint8Array;
+  low: Float32Array;
+  high: Float32Array;
+}
+
+export const normsOf = (packet: MapNorms): Norms => ({ values: packet.values.data, low: packet.low.data, high: packet.high.data });
+
+/** Shortest and longest of queries, then of keys, of one head; scaled as for the map where asked. */
+export function lengths(norms: Norms, data: MapData, head: number, scaled: boolean): [number, number, number, number] {
+  const by = scaled ? [data.c[head], 1 / data.c[head]] : [1, 1];
+  return [0, 1].flatMap((side) => [norms.low[2 * head + side] * by[side], norms.high[2 * head + side] * by[side]]) as [number, number, number, number];
+}
+
+/** Where each side's bytes fall on the head's common scale: share = from + byte / 255 · (to − from). */
+export function normSpan(norms: Norms, data: MapData, head: number, scaled: boolean): [number, number, number, number] {
+  const all = lengths(norms, data, head, scaled);
+  const low = Math.min(all[0], all[2]);
+  const range = Math.max(all[1], all[3]) - low || 1;
+  return all.map((length) => (length - low) / range) as [number, number, number, number];
+}
+
+export function normAt(norms: Norms, data: MapData, head: number, at: number, scaled: boolean): number {
+  const [queryLow, queryHigh, keyLow, keyHigh] = lengths(norms, data, head, scaled);
+  const [low, high] = at < data.queries ? [queryLow, queryHigh] : [keyLow, keyHigh];
+  return low + (norms.values[head * data.points + at] / 255) * (high - low);
+}
+
+/** Point of a token, or −1 where it is not on the map. */
+export function pointOf(data: MapData, input: number, side: "query" | "key", position: number): number {
+  const [from, to] = side === "query" ? [0, data.queries] : [data.queries, data.points];
+  for (let at = from; at < to; at++) if (data.input[at] === input && data.position[at] === position) return at;
+  return -1;
+}

@@ -1,0 +1,100 @@
+// Finding tokens, and how tightly those found lie together in each head.
+import type { Picks } from "../source/wire";
+
+export interface Matched {
+  /** Per text of the vocabulary, whether it is meant; null where nothing is searched for. */
+  texts: Uint8Array | null;
+  trouble: string;
+}
+
+/** The word itself: without the mark of a space before it. */
+export const bare = (text: string): string => text.replace(/^[\u00b7\u2423\u0120\u2581 ]+(?=.)/u, "");
+
+/** Upper and lower case count as the same. */
+export function matching(texts: readonly string[], search: string, kind: Picks["searchKind"]): Matched {
+  if (search === "") return { texts: null, trouble: "" };
+  const wanted = search.toLowerCase();
+  let fits: (text: string) => boolean = (text) => text.toLowerCase() === wanted;
+  if (kind === "prefix") fits = (text) => text.toLowerCase().startsWith(wanted);
+  if (kind === "regex") {
+    try {
+      const pattern = new RegExp(search, "iu");
+      fits = (text) => pattern.test(text);
+    } catch (error) {
+      const why = (error instanceof Error ? error.message : String(error)).replace(/^.*\/iu?: /, "");
+      return { texts: null, trouble: `“${search}” is no regular expression: ${why[0]?.toLowerCase()}${why.slice(1)}` };
+    }
+  }
+  return { texts: Uint8Array.from(texts, (text) => Number(fits(bare(text)) || text.toLowerCase() === wanted)), trouble: "" };
+}
+
+export interface Ranked {
+  head: number;
+  /** Mean distance between hits over mean distance between any points of their side; 1 is as loose as chance. */
+  spread: number;
+}
+
+const SAMPLE = 96;
+
+/** An even choice of at most so many, the same every time. */
+export function some(list: Uint32Array, most = SAMPLE): Uint32Array {
+  if (list.length <= most) return list;
+  return Uint32Array.from({ length: most }, (_, at) => list[Math.floor(((at + 0.5) * list.length) / most)]);
+}
+
+/** The order in which sides are compared: hits among queries with all queries, hits among keys with all keys. */
+export interface Sides {
+  hits: Uint32Array;
+  all: Uint32Array;
+}
+
+export function sidesOf(marks: Uint8Array, queries: number): Sides[] {
+  return [[0, queries], [queries, marks.length]].map(([from, to]) => {
+    const hits: number[] = [];
+    for (let at = from; at < to; at++) if (marks[at]) hits.push(at);
+    const all = Uint32Array.from({ length: to - from }, (_, at) => from + at);
+    return { hits: some(Uint32Array.from(hits)), all: some(all) };
+  });
+}
+
+interface Places {
+  places: Uint16Array;
+  points: number;
+  dims: number;
+  shapes: readonly (readonly number[])[];
+}
+
+/** One head: the two sides weighed by their pairs of hits; NaN where no side has two hits. */
+export function spreadOf(head: number, data: Places, sides: readonly Sides[]): number {
+  let [sum, weight] = [0, 0];
+  for (const { hits, all } of sides) {
+    if (hits.length < 2) continue;
+    const usual = meanDistance(head, data, all);
+    if (usual <= 0) continue;
+    const pairs = (hits.length * (hits.length - 1)) / 2;
+    sum += (pairs * meanDistance(head, data, hits)) / usual;
+    weight += pairs;
+  }
+  return weight > 0 ? sum / weight : NaN;
+}
+
+export function meanDistance(head: number, { places, points, dims, shapes }: Places, chosen: Uint32Array): number {
+  const shape = shapes[head];
+  const own = new Float32Array(chosen.length * 3);
+  for (let at = 0; at < chosen.length; at++) {
+    const from = (head * points + chosen[at]) * dims;
+    for (let axis = 0; axis < dims; axis++) own[at * 3 + axis] = (places[from + axis] / 65535) * shape[axis];
+  }
+  let sum = 0;
+  for (let a = 0; a < own.length; a += 3) {
+    for (let b = 0; b < a; b += 3) sum += Math.sqrt((own[a] - own[b]) ** 2 + (own[a + 1] - own[b + 1]) ** 2 + (own[a + 2] - own[b + 2]) ** 2);
+  }
+  const pairs = (chosen.length * (chosen.length - 1)) / 2;
+  return pairs > 0 ? sum / pairs : 0;
+}
+
+/** Tightest first. */
+export function ranking(heads: number, data: Places, sides: readonly Sides[]): Ranked[] {
+  const out = Array.from({ length: heads }, (_, head) => ({ head, spread: spreadOf(head, data, sides) }));
+  return out.filter((one) => Number.isFinite(one.spread)).sort((a, b) => a.spread - b.spread);
+}

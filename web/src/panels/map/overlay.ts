@@ -1,0 +1,172 @@
+// What is written and drawn over the points: frames and titles, lines to the strongest keys, names, rings.
+import { css, opacity, PAPER } from "../../draw/colour";
+import { sized } from "../../draw/painter";
+import { onScreen, TITLE } from "../../map/camera";
+import { PAIRS } from "../../map/colouring";
+import { HIGH, placed, type Label, type Wish } from "../../map/labels";
+import type { Stage } from "./stage";
+
+export interface Line {
+  from: number;
+  to: number;
+  weight: number;
+}
+
+export interface Over {
+  dark: boolean;
+  palette: keyof typeof PAIRS;
+  /** Numbers of heads. */
+  focus: number;
+  hoverHead: number;
+  hover: { head: number; at: number } | null;
+  picked: number;
+  marks: Uint8Array | null;
+  lines: Line[];
+  labels: boolean;
+  /** Whether dots are coloured by side, so that names may be too. */
+  sides: boolean;
+}
+
+const PICKED = "#FFC300";
+const MONO = '11.5px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+
+const inkOf = (dark: boolean) => (dark ? { text: "#e6e7ea", faint: "#a0a6b0", line: "#343943" } : { text: "#1b1d22", faint: "#5d626b", line: "#dfe1e6" });
+
+export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): void {
+  const { size, data } = stage;
+  const context = sized(canvas, size.width, size.height, stage.ratio);
+  if (!data) return;
+  frames(context, stage, over);
+  if (stage.head >= 0) {
+    lines(context, stage, over);
+    if (over.labels) names(context, stage, over);
+    if (over.picked >= 0) ring(context, stage, stage.head, over.picked, PICKED, 3);
+  }
+  if (over.hover) ring(context, stage, over.hover.head, over.hover.at, inkOf(over.dark).text, 1.5);
+}
+
+/** A figure that says how far a map can be believed, short enough for a title. */
+export const badge = (value: number): string => (Number.isFinite(value) ? value.toFixed(2).replace("-", "−").replace(/^(−?)0\./, "$1.") : "–");
+
+function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): void {
+  const { data, camera } = stage;
+  if (!data) return;
+  const ink = inkOf(over.dark);
+  const side = camera.scale;
+  const letters = Math.min(12, Math.max(8, side * TITLE * 0.95));
+  context.textBaseline = "alphabetic";
+  for (const { head, x, y, clear } of stage.cells()) {
+    if (head === stage.head && side > 0.9 * Math.min(stage.size.width, stage.size.height)) continue;
+    context.globalAlpha = clear;
+    context.strokeStyle = head === over.focus && stage.head < 0 ? PICKED : head === over.hoverHead ? ink.text : ink.line;
+    context.lineWidth = head === over.focus && stage.head < 0 ? 2 : 1;
+    context.strokeRect(x, y, side, side);
+    if (side < 34) continue;
+    context.font = `600 ${letters}px system-ui, sans-serif`;
+    context.textAlign = "left";
+    context.fillStyle = ink.text;
+    context.fillText(data.names[head].replace(/^.*\./, ""), x + 1, y - 3);
+    if (side < 48) continue;
+    context.font = `${letters * 0.92}px system-ui, sans-serif`;
+    context.textAlign = "right";
+    context.fillStyle = ink.faint;
+    context.fillText(badge(data.figure(head, "map.correlation")), x + side - 1, y - 3);
+  }
+  context.globalAlpha = 1;
+  if (stage.head < 0) rowNames(context, stage, ink);
+}
+
+/** Layers at the left edge; heads above where their own titles are too small to read. */
+function rowNames(context: CanvasRenderingContext2D, stage: Stage, ink: { faint: string }): void {
+  const { data, camera } = stage;
+  if (!data) return;
+  context.fillStyle = ink.faint;
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  data.layers.forEach((layer, row) => {
+    const { x, y } = onScreen(camera, { column: 0, row });
+    if (x > 14) context.fillText(String(layer), Math.max(16, x - 6), y + camera.scale / 2);
+  });
+  if (camera.scale >= 34) return;
+  context.textAlign = "center";
+  for (let column = 0; column < data.columns; column++) {
+    const { x, y } = onScreen(camera, { column, row: 0 });
+    if (camera.scale > 14 || column % 4 === 0) context.fillText(String(column), x + camera.scale / 2, y - 8);
+  }
+}
+
+function lines(context: CanvasRenderingContext2D, stage: Stage, { lines: all, dark }: Over): void {
+  context.strokeStyle = dark ? "#ffd34d" : "#e0a800";
+  context.lineWidth = 1.4;
+  for (const { from, to, weight } of all) {
+    const [a, b] = [stage.where(stage.head, from), stage.where(stage.head, to)];
+    context.globalAlpha = Math.max(0.15, opacity(weight));
+    context.beginPath();
+    context.moveTo(a.x, a.y);
+    context.lineTo(b.x, b.y);
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+}
+
+function names(context: CanvasRenderingContext2D, stage: Stage, over: Over): void {
+  const { data } = stage;
+  if (!data) return;
+  context.font = MONO;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const ink = inkOf(over.dark);
+  const paper = css(PAPER[over.dark ? "dark" : "light"]);
+  for (const label of chosen(context, stage, over)) {
+    const strong = !over.marks || over.marks[label.at];
+    context.lineWidth = 3;
+    context.lineJoin = "round";
+    context.globalAlpha = 0.8;
+    context.strokeStyle = paper;
+    context.strokeText(label.text, label.left, label.top + HIGH / 2);
+    context.globalAlpha = strong ? 1 : 0.45;
+    context.fillStyle = data.special[label.at] ? ink.faint : over.marks || !over.sides ? ink.text : sideInk(over, label.at < data.queries);
+    context.fillText(label.text, label.left, label.top + HIGH / 2);
+  }
+  context.globalAlpha = 1;
+}
+
+/** Darker than the dots on white, so that letters can be read. */
+const sideInk = ({ dark, palette }: Over, query: boolean): string => {
+  const colour = PAIRS[palette][query ? "query" : "key"];
+  return css(dark ? colour : (colour.map((part) => Math.round(part * 0.62)) as unknown as typeof colour));
+};
+
+/** Marked points first, then a fair spread over all; what would cover another name is left out. */
+export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Over): Label[] {
+  const { data, size } = stage;
+  if (!data) return [];
+  const wishes: Wish[] = [];
+  const wish = (at: number) => {
+    const { x, y } = stage.where(stage.head, at);
+    if (x < 0 || y < 0 || x > size.width || y > size.height) return;
+    const text = clipped(data.texts[data.text[at]]);
+    wishes.push({ at, x, y, text, width: context.measureText(text).width });
+  };
+  if (over.picked >= 0) wish(over.picked);
+  const { marks } = over;
+  if (marks) for (let at = 0; at < data.points && wishes.length < 600; at++) if (marks[at] && at !== over.picked) wish(at);
+  if (!marks) {
+    // A step that shares no factor with most counts walks over queries and keys alike.
+    const most = Math.min(data.points, 1500);
+    for (let turn = 0; turn < most; turn++) wish((turn * 7919) % data.points);
+  }
+  return placed(wishes, size.width, size.height, marks ? 300 : 90);
+}
+
+export const clipped = (text: string): string => ([...text].length > 18 ? `${[...text].slice(0, 17).join("")}…` : text);
+
+function ring(context: CanvasRenderingContext2D, stage: Stage, head: number, at: number, colour: string, width: number): void {
+  const { x, y } = stage.where(head, at);
+  context.beginPath();
+  context.arc(x, y, 6.5, 0, 2 * Math.PI);
+  context.lineWidth = width;
+  context.strokeStyle = colour;
+  context.stroke();
+}

@@ -1,0 +1,307 @@
+// The canvas of a map: which panels are in sight, how the camera moves, and when a frame is due.
+import { PAPER } from "../../draw/colour";
+import { Cloud, type Cell, type CloudView } from "../../draw/cloud";
+import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, PITCH, roomOf, single, spotAt, START_ORBIT, toNumbers, turning, zoomAt, type Camera, type Orbit, type Size } from "../../map/camera";
+import type { Colouring } from "../../map/colouring";
+import { normSpan, type MapData, type Norms } from "../../map/data";
+import { gridOf, nearest, type Grid } from "../../map/grid";
+
+const MOTION = 180;
+const STILL = 140;
+/** Frames slower than this while moving draw fewer points the next time, faster ones more. */
+const SLOW = 34;
+const FAST = 20;
+const LEAST = 30_000;
+const MOST = 6_000_000;
+const DEEPEST = 60;
+
+export interface StageNews {
+  /** The camera came to rest, or entered or left a head by itself. Numbers are null while everything is in view. */
+  moved(head: number, numbers: number[] | null): void;
+  /** Every frame, after the points; `whole` says whether all of them are there. */
+  painted(whole: boolean): void;
+}
+
+export class Stage {
+  readonly cloud: Cloud;
+  data: MapData | undefined;
+  size: Size = { width: 0, height: 0 };
+  camera: Camera = { x: 0, y: 0, scale: 1 };
+  orbit: Orbit = START_ORBIT;
+  /** Number of the head that fills the view, or −1. */
+  head = -1;
+  /** Whether the camera shows all there is to see, and stays so when the window changes. */
+  fits = true;
+  dark = false;
+  dim = 0;
+  byNorm = false;
+  bySize = false;
+  scaled = false;
+  private norms: Norms | undefined;
+  private clear = 1;
+  private dirty = false;
+  private unfinished = false;
+  private asked = 0;
+  private movedAt = 0;
+  private lastFrame = 0;
+  private rest: ReturnType<typeof setTimeout> | undefined;
+  private way: { from: Camera; to: Camera; start: number; clear: number } | undefined;
+  private grids = new Map<string, Grid>();
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly news: StageNews,
+  ) {
+    this.cloud = new Cloud(canvas, () => this.redraw());
+  }
+
+  get ratio(): number {
+    return Math.min(2, window.devicePixelRatio || 1);
+  }
+
+  close(): void {
+    cancelAnimationFrame(this.asked);
+    clearTimeout(this.rest);
+    this.cloud.close();
+  }
+
+  load(data: MapData): void {
+    this.data = data;
+    this.norms = undefined;
+    this.grids.clear();
+    this.cloud.load(data);
+    this.redraw();
+  }
+
+  paint({ values, scale, byNorm }: Colouring): void {
+    this.cloud.setValues(values);
+    this.cloud.setScale(scale);
+    this.byNorm = byNorm;
+    this.redraw();
+  }
+
+  mark(marks: Uint8Array | null): void {
+    if (!this.data) return;
+    this.cloud.setMarks(marks ?? new Uint8Array(this.data.points));
+    this.dim = marks ? 0.82 : 0;
+    this.redraw();
+  }
+
+  measured(norms: Norms | undefined): void {
+    if (norms && norms !== this.norms) this.cloud.setNorms(norms.values);
+    this.norms = norms;
+    this.redraw();
+  }
+
+  resize(size: Size): void {
+    this.size = size;
+    this.cloud.resize(size.width, size.height, this.ratio);
+    if (this.fits) this.camera = this.fitting();
+    this.redraw();
+  }
+
+  /** All of the matrix, or all of the head in view. */
+  fitting(): Camera {
+    const { data, size } = this;
+    if (!data) return this.camera;
+    return this.head >= 0 ? fitOne(data.spots[this.head], size) : fitAll(data.columns, data.layers.length, size);
+  }
+
+  /** To where an address or a click leads. */
+  go(head: number, numbers: readonly number[] | null, motion: boolean): void {
+    const { data } = this;
+    if (!data) return;
+    const before = this.head;
+    this.head = head;
+    const stays = numbers !== null && this.fits === false && before >= 0 && head >= 0 && before !== head;
+    if (numbers?.length === 5) this.orbit = { turn: numbers[3], tilt: numbers[4] };
+    this.fits = numbers === null;
+    let to = numbers === null ? this.fitting() : fromNumbers(numbers, this.size);
+    if (stays) {
+      // The neighbour is seen through the same window.
+      const [a, b] = [data.spots[before], data.spots[head]];
+      const { x, y, scale } = this.camera;
+      to = { scale, x: x + (b.column - a.column) * PITCH.x * scale, y: y + (b.row - a.row) * PITCH.y * scale };
+    }
+    const calm = !motion || stays || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.way = calm ? undefined : { from: this.camera, to, start: performance.now(), clear: this.clear };
+    if (calm) {
+      this.camera = to;
+      this.clear = head >= 0 ? 0 : 1;
+    }
+    if (stays) this.tell();
+    this.redraw();
+  }
+
+  wheel(x: number, y: number, factor: number): void {
+    const { data, size } = this;
+    if (!data) return;
+    this.way = undefined;
+    const all = fitAll(data.columns, data.layers.length, size);
+    const least = Math.min(all.scale, fitOne(data.spots[0], size).scale);
+    this.camera = zoomAt(this.camera, x, y, factor, least, DEEPEST * Math.min(size.width, size.height));
+    this.fits = false;
+    const inside = single(this.head >= 0, this.camera, size);
+    if (inside && this.head < 0) this.head = this.headAt(x, y);
+    else if (!inside) this.head = -1;
+    if (this.head < 0 && this.camera.scale <= all.scale * 1.001 && factor < 1) {
+      this.camera = all;
+      this.fits = true;
+    }
+    this.moving();
+  }
+
+  pan(dx: number, dy: number): void {
+    this.way = undefined;
+    this.camera = { ...this.camera, x: this.camera.x - dx, y: this.camera.y - dy };
+    this.fits = false;
+    this.moving();
+  }
+
+  turn(dx: number, dy: number): void {
+    this.orbit = orbitBy(this.orbit, dx * 0.008, dy * 0.008);
+    this.moving();
+  }
+
+  /** Number of the head at a pixel, or −1. */
+  headAt(x: number, y: number): number {
+    const spot = spotAt(this.camera, x, y);
+    return this.data?.spots.findIndex((one) => one.column === spot.column && one.row === spot.row) ?? -1;
+  }
+
+  /** The point of a panel at a pixel, or −1. */
+  pointAt(head: number, x: number, y: number, reach = 7): number {
+    const { data, camera } = this;
+    if (!data || head < 0) return -1;
+    const corner = onScreen(camera, data.spots[head]);
+    return nearest(this.grid(head), (x - corner.x) / camera.scale, (y - corner.y) / camera.scale, reach / camera.scale);
+  }
+
+  /** Points of a panel sorted into squares: made when first asked for, and anew after a turn. */
+  grid(head: number): Grid {
+    const data = this.data as MapData;
+    const name = data.dims < 3 ? String(head) : `${head} ${this.orbit.turn} ${this.orbit.tilt}`;
+    let grid = this.grids.get(name);
+    if (!grid) {
+      grid = gridOf(flatten(data.places, head * data.points, data.points, data.dims, data.shapes[head], this.orbit));
+      if (this.grids.size > 40) this.grids.clear();
+      this.grids.set(name, grid);
+    }
+    return grid;
+  }
+
+  /** Where a point is on screen. */
+  where(head: number, at: number): { x: number; y: number } {
+    const { flat } = this.grid(head);
+    const corner = onScreen(this.camera, (this.data as MapData).spots[head]);
+    return { x: corner.x + flat.x[at] * this.camera.scale, y: corner.y + flat.y[at] * this.camera.scale };
+  }
+
+  /** Panels in sight; those beside the head that is entered fade. */
+  cells(): Cell[] {
+    const { data, camera, size } = this;
+    const out: Cell[] = [];
+    data?.spots.forEach((spot, head) => {
+      const { x, y } = onScreen(camera, spot);
+      const clear = head === this.head ? 1 : this.clear;
+      if (clear <= 0.01 || x > size.width || y > size.height || x + camera.scale < 0 || y + camera.scale < 0) return;
+      const span = this.norms ? normSpan(this.norms, data, head, this.scaled) : ([0, 1, 0, 1] as const);
+      out.push({ head, x, y, clear, shape: data.shapes[head], span });
+    });
+    return out;
+  }
+
+  redraw(): void {
+    this.dirty = true;
+    this.ask();
+  }
+
+  private moving(): void {
+    this.movedAt = performance.now();
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => {
+      this.ask();
+      this.tell();
+    }, STILL);
+    this.redraw();
+  }
+
+  private tell(): void {
+    this.news.moved(this.head, this.fits ? null : toNumbers(this.camera, this.size, this.orbit));
+  }
+
+  private ask(): void {
+    cancelAnimationFrame(this.asked);
+    this.asked = requestAnimationFrame((now) => this.frame(now));
+  }
+
+  private frame(now: number): void {
+    const walking = this.walk(performance.now());
+    const moves = walking || performance.now() - this.movedAt < STILL;
+    if (moves && this.dirty) this.learn(now);
+    this.lastFrame = now;
+    if (this.dirty) {
+      this.dirty = false;
+      this.unfinished = !this.cloud.draw(this.view(), this.ratio);
+      this.news.painted(!this.unfinished);
+    } else if (this.unfinished && !moves) {
+      this.unfinished = !this.cloud.more(this.view().cells.length);
+      if (!this.unfinished) this.news.painted(true);
+    }
+    if (walking) this.redraw();
+    else if (this.unfinished && !moves) this.ask();
+  }
+
+  private learn(now: number): void {
+    const took = now - this.lastFrame;
+    if (took > 500) return;
+    const by = took > SLOW ? 0.7 : took < FAST ? 1.25 : 1;
+    this.cloud.budget = Math.min(MOST, Math.max(LEAST, this.cloud.budget * by));
+  }
+
+  /** One step of the way there; whether there is more of it. */
+  private walk(now: number): boolean {
+    const aim = this.head >= 0 ? 0 : 1;
+    if (!this.way) {
+      const off = aim - this.clear;
+      if (Math.abs(off) < 0.02) {
+        this.dirty ||= off !== 0;
+        this.clear = aim;
+        return false;
+      }
+      this.clear += Math.sign(off) * Math.min(Math.abs(off), 0.2);
+      this.dirty = true;
+      return true;
+    }
+    const share = Math.min(1, (now - this.way.start) / MOTION);
+    const eased = share * share * (3 - 2 * share);
+    this.camera = between(this.way.from, this.way.to, eased);
+    this.clear = this.way.clear + (aim - this.way.clear) * eased;
+    this.dirty = true;
+    if (share < 1) return true;
+    this.way = undefined;
+    return false;
+  }
+
+  private view(): CloudView {
+    const dims = this.data?.dims ?? 2;
+    const { scale } = this.camera;
+    return {
+      cells: this.cells(),
+      side: scale,
+      size: dotSize(scale, this.data?.points ?? 0),
+      dim: this.dim,
+      paper: PAPER[this.dark ? "dark" : "light"],
+      turn: turning(this.orbit, dims),
+      room: roomOf(dims),
+      normColour: this.byNorm,
+      normSize: this.bySize && this.head >= 0,
+    };
+  }
+}
+
+/** Dots grow slower than the panel, and are smaller where there are many. */
+export function dotSize(side: number, points: number): number {
+  const crowd = Math.min(1.6, Math.max(0.55, Math.sqrt(2000 / Math.max(1, points))));
+  return Math.min(11, Math.max(1, crowd * 0.21 * Math.sqrt(side)));
+}

@@ -1,0 +1,169 @@
+// Cameras, squares, names and search of the map.
+import { describe, expect, test } from "vitest";
+import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, shapeOf, single, spotAt, START_ORBIT, toNumbers, turning, zoomAt, type Flat } from "../src/map/camera";
+import { gridOf, nearest } from "../src/map/grid";
+import { apart, HIGH, placed } from "../src/map/labels";
+import { matching, ranking, sidesOf, some } from "../src/map/search";
+
+const SIZE = { width: 900, height: 700 };
+
+describe("camera", () => {
+  test("what is under the cursor stays there while zooming", () => {
+    const before = fitAll(12, 12, SIZE);
+    const after = zoomAt(before, 300, 200, 1.7, 1, 1e6);
+    expect((after.x + 300) / after.scale).toBeCloseTo((before.x + 300) / before.scale, 9);
+    expect((after.y + 200) / after.scale).toBeCloseTo((before.y + 200) / before.scale, 9);
+    const back = zoomAt(after, 300, 200, 1 / 1.7, 1, 1e6);
+    expect(back.x).toBeCloseTo(before.x, 6);
+    expect(back.scale).toBeCloseTo(before.scale, 6);
+  });
+
+  test.each([[1, 1], [12, 12], [16, 64], [40, 2]])("a matrix of %i × %i heads is all in view", (columns, rows) => {
+    const camera = fitAll(columns, rows, SIZE);
+    const first = onScreen(camera, { column: 0, row: 0 });
+    const last = onScreen(camera, { column: columns - 1, row: rows - 1 });
+    expect(first.x).toBeGreaterThanOrEqual(0);
+    expect(first.y).toBeGreaterThanOrEqual(0);
+    expect(last.x + camera.scale).toBeLessThanOrEqual(SIZE.width);
+    expect(last.y + camera.scale).toBeLessThanOrEqual(SIZE.height);
+  });
+
+  test("the panel under a pixel is the one drawn there", () => {
+    const camera = fitAll(6, 5, SIZE);
+    const spot = { column: 4, row: 2 };
+    const { x, y } = onScreen(camera, spot);
+    expect(spotAt(camera, x + camera.scale / 2, y + camera.scale / 2)).toMatchObject({ ...spot, inside: true });
+    expect(spotAt(camera, x + 1, y + 1)).toMatchObject({ ...spot, inside: true });
+  });
+
+  test("a head is entered later than it is left, so that nothing flickers", () => {
+    const at = (share: number) => ({ x: 0, y: 0, scale: share * 700 });
+    expect(single(false, at(0.65), SIZE)).toBe(false);
+    expect(single(true, at(0.65), SIZE)).toBe(true);
+    expect(single(false, at(0.75), SIZE)).toBe(true);
+    expect(single(true, at(0.5), SIZE)).toBe(false);
+  });
+
+  test("an address brings the same view back, in another window its middle", () => {
+    const camera = { x: 1234, y: 567, scale: 410 };
+    const numbers = toNumbers(camera, SIZE, START_ORBIT);
+    const again = fromNumbers(numbers, SIZE);
+    expect(again.x).toBeCloseTo(camera.x, 0);
+    expect(again.scale).toBeCloseTo(camera.scale, 0);
+    const small = { width: 450, height: 350 };
+    const other = fromNumbers(numbers, small);
+    expect((other.x + 225) / other.scale).toBeCloseTo((camera.x + 450) / camera.scale, 2);
+  });
+
+  test("a flight starts and ends where it should", () => {
+    const [from, to] = [fitAll(6, 6, SIZE), fitOne({ column: 3, row: 3 }, SIZE)];
+    expect(between(from, to, 0)).toEqual(from);
+    expect(between(from, to, 1).x).toBeCloseTo(to.x, 6);
+  });
+
+  test("turning keeps lengths, and tilt stops at the poles", () => {
+    const m = turning({ turn: 0.7, tilt: -0.4 }, 3);
+    for (const column of [0, 3, 6]) expect(Math.hypot(m[column], m[column + 1], m[column + 2])).toBeCloseTo(1, 9);
+    expect(orbitBy(START_ORBIT, 0, 99).tilt).toBeCloseTo(Math.PI / 2);
+    expect(turning(START_ORBIT, 2)).toEqual([1, 0, 0, 0, 1, 0, 0, 0, 1]);
+  });
+
+  test("one unit is as long across as down", () => {
+    expect(shapeOf(Float32Array.from([0, 0, 8, 2]), 0, 2)).toEqual([1, 0.25, 1]);
+    const corners = Uint16Array.from([0, 0, 65535, 65535]);
+    const flat = flatten(corners, 0, 2, 2, [1, 0.25, 1], START_ORBIT);
+    expect(flat.x[1] - flat.x[0]).toBeCloseTo(4 * (flat.y[0] - flat.y[1]), 5);
+  });
+});
+
+describe("squares", () => {
+  const made = (count: number): Flat => {
+    let seed = 7;
+    const roll = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+    return { x: Float32Array.from({ length: count }, roll), y: Float32Array.from({ length: count }, roll), near: new Float32Array(count) };
+  };
+
+  test("find what looking at every point finds", () => {
+    const flat = made(3000);
+    const grid = gridOf(flat);
+    for (let turn = 0; turn < 200; turn++) {
+      const [x, y] = [(turn * 0.37) % 1, (turn * 0.61) % 1];
+      let best = -1;
+      let least = 0.02 ** 2;
+      flat.x.forEach((_, at) => {
+        const away = (flat.x[at] - x) ** 2 + (flat.y[at] - y) ** 2;
+        if (away < least) [least, best] = [away, at];
+      });
+      expect(nearest(grid, x, y, 0.02)).toBe(best);
+    }
+  });
+
+  test("points beyond the panel are found too, and none where none is near", () => {
+    const grid = gridOf({ x: Float32Array.from([-0.2, 0.5]), y: Float32Array.from([1.3, 0.5]), near: new Float32Array(2) });
+    expect(nearest(grid, -0.2, 1.3, 0.01)).toBe(0);
+    expect(nearest(grid, 0.9, 0.1, 0.05)).toBe(-1);
+  });
+});
+
+describe("names", () => {
+  test("never cover each other and never leave the view", () => {
+    const wishes = Array.from({ length: 500 }, (_, at) => ({ at, x: (at * 37) % 300, y: (at * 53) % 200, text: "word", width: 30 + (at % 20) }));
+    const labels = placed(wishes, 300, 200);
+    expect(labels.length).toBeGreaterThan(20);
+    labels.forEach((one, at) => labels.slice(at + 1).forEach((other) => expect(apart(one, other)).toBe(true)));
+    for (const { left, top, width } of labels) {
+      expect(left >= 0 && top >= 0 && left + width <= 300 && top + HIGH <= 200).toBe(true);
+    }
+  });
+
+  test("the first wish comes first", () => {
+    const one = { at: 3, x: 50, y: 50, text: "a", width: 60 };
+    expect(placed([one, { ...one, at: 4 }], 300, 200)[0].at).toBe(3);
+  });
+});
+
+describe("search", () => {
+  const texts = ["·the", "The", "then", "·other", "[CLS]"];
+  const found = (search: string, kind: "exact" | "prefix" | "regex") => texts.filter((_, at) => matching(texts, search, kind).texts?.[at]);
+
+  test("a whole token is found without its space mark and in either case", () => {
+    expect(found("the", "exact")).toEqual(["·the", "The"]);
+    expect(found("the", "prefix")).toEqual(["·the", "The", "then"]);
+    expect(found("^.he", "regex")).toEqual(["·the", "The", "then"]);
+    expect(found("[cls]", "exact")).toEqual(["[CLS]"]);
+  });
+
+  test("nothing asked is nothing searched, and a broken pattern is named", () => {
+    expect(matching(texts, "", "exact")).toEqual({ texts: null, trouble: "" });
+    const broken = matching(texts, "(the", "regex");
+    expect(broken.texts).toBeNull();
+    expect(broken.trouble).toContain("“(the” is no regular expression");
+    expect(broken.trouble).toMatch(/group/i);
+  });
+
+  test("a head that brings hits together comes before one that scatters them", () => {
+    // Two heads of 40 queries and 40 keys on a line; hits are every fifth.
+    const [heads, points] = [2, 80];
+    const places = new Uint16Array(heads * points * 2);
+    const marks = Uint8Array.from({ length: points }, (_, at) => Number(at % 5 === 0));
+    for (let at = 0; at < points; at++) {
+      places[2 * at] = (at % 40) * 1000;
+      places[2 * (points + at)] = marks[at] ? 20_000 + at : (at % 40) * 1600;
+    }
+    const data = { places, points, dims: 2, shapes: [[1, 1, 1], [1, 1, 1]] };
+    const ranked = ranking(heads, data, sidesOf(marks, 40));
+    expect(ranked.map((one) => one.head)).toEqual([1, 0]);
+    expect(ranked[0].spread).toBeLessThan(0.05);
+    // Every fifth point of an even line: mean distance of 8 points 5 apart over that of 40 points.
+    expect(ranked[1].spread).toBeCloseTo((5 * (8 + 1)) / 3 / ((40 + 1) / 3), 2);
+  });
+
+  test("a single hit has no spread", () => {
+    const data = { places: new Uint16Array(8), points: 4, dims: 2, shapes: [[1, 1, 1]] };
+    expect(ranking(1, data, sidesOf(Uint8Array.from([1, 0, 0, 0]), 2))).toEqual([]);
+  });
+
+  test("a sample is even and never longer than asked", () => {
+    expect([...some(Uint32Array.from({ length: 100 }, (_, at) => at), 4)]).toEqual([12, 37, 62, 87]);
+  });
+});

@@ -4,8 +4,8 @@
 
 The model and sentences of `benchmarks.capture`: 12 layers × 12 heads × 64, 200 sentences. Scores
 are all those of one pass, with intervals, chance and kinds, without gradients; the folder is read
-from disk. Then the same pass at 100, 200 and 400 sentences, each in a process of its own, for growth
-and peak memory.
+from disk. The same at 100 and 400 sentences, each pass in a process of its own, for growth and peak
+memory.
 """
 
 import argparse

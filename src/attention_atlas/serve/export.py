@@ -102,6 +102,7 @@ def _paths(
 ) -> Iterator[str]:
     numbers = range(len(subject)) if inputs is None else inputs
     yield from _overview(subject, numbers)
+    yield from _measured(subject)
     if exact:
         yield from _rows(subject, numbers)
     if exact or picks.get("view") == "neuron":
@@ -112,6 +113,7 @@ def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
     numbers = range(len(subject))
     yield from _overview(subject, numbers)
     yield from _vectors(subject, {}, True, numbers)
+    yield from _measured(subject)
     if exact:
         yield from _rows(subject, numbers)
 
@@ -122,6 +124,16 @@ def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
         yield f"input/{i}"
         for tower in subject.towers:
             yield f"edges/{i}/{tower.name}"
+
+
+def _measured(subject: Subject) -> Iterator[str]:
+    """What is known of heads, where someone asked for it before."""
+    if not isinstance(subject, Atlas) or subject.scores() is None:
+        return
+    yield from ("heads", "alike")
+    for tower in subject.towers:
+        for layer, head in _heads(tower):
+            yield f"card/{_name(subject, tower, layer, head)}"
 
 
 def _rows(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attention_atlas.record.run import capture
     from attention_atlas.store.atlas import Atlas
     from attention_atlas.store.atlas import open_atlas as open
-    from attention_atlas.view import View, head_view, model_view, neuron_view
+    from attention_atlas.view import View, head_view, heads_view, model_view, neuron_view
 
 __all__ = [
     "Atlas",
@@ -34,6 +34,7 @@ __all__ = [
     "classify",
     "compare",
     "head_view",
+    "heads_view",
     "model_view",
     "neuron_view",
     "open",
@@ -54,6 +55,7 @@ _HOMES = {
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),
     "head_view": ("view", "head_view"),
+    "heads_view": ("view", "heads_view"),
     "model_view": ("view", "model_view"),
     "neuron_view": ("view", "neuron_view"),
     "open": ("store.atlas", "open_atlas"),

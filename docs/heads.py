@@ -1,7 +1,7 @@
 """Writes docs/importance.md and the pictures of docs/kinds.md: python -m docs.heads.
 
-Real models on the study's sentence: the built-in ones, all-MiniLM-L6-v2 and SmolLM2-135M, from where
-the tests have them.
+Real models on the study's sentence: the built-in ones, all-MiniLM-L6-v2 and SmolLM2-135M, from
+where the tests have them.
 """
 
 from html import escape
@@ -53,7 +53,7 @@ def cell(row: str, value: float) -> str:
 
 def picture(weights: Any, tokens: list[str], title: str) -> str:
     """A heat-map as SVG: rows look, columns are looked at."""
-    size, side = 14, 84
+    size, side, paper = 14, 84, "#fff"
     cells = "".join(
         f'<rect x="{side + j * size}" y="{20 + i * size}" width="{size}" height="{size}" '
         f'fill="#0a3c6e" fill-opacity="{float(weight) ** 0.5:.3f}"/>'
@@ -68,7 +68,8 @@ def picture(weights: Any, tokens: list[str], title: str) -> str:
     wide, high = side + len(tokens) * size + 4, 24 + len(tokens) * size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
-        f'font-family="sans-serif" font-size="10"><rect width="{wide}" height="{high}" fill="#fff"/>'
+        f'font-family="sans-serif" font-size="10">'
+        f'<rect width="{wide}" height="{high}" fill="{paper}"/>'
         f'<text x="{side}" y="13" font-size="12">{escape(title)}</text>{words}{cells}</svg>\n'
     )
 
@@ -95,7 +96,7 @@ def main() -> None:
     study = pd.DataFrame(STUDY, index=list(all_rows["MiniLM"].index))
     page = [
         "# Importance of heads, as in the study's Table 1",
-        f"Written by `python -m docs.heads` from real runs on the study's sentence: “{SENTENCE}” The "
+        f"Written by `python -m docs.heads` from runs on the study's sentence: “{SENTENCE}” The "
         "importance of a head is the largest of its weights; RI is the standard deviation of that "
         "over heads (divided by n). See [kinds](kinds.md).",
         "## All rows, exactly as the study defines it", table(pd.DataFrame(all_rows)),

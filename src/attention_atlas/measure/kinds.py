@@ -23,7 +23,7 @@ from attention_atlas.measure.shapes import ENDS, NAMES, Bools, Floats, Shapes, s
 MIXED = "mixed"
 KINDS = (*NAMES, MIXED)
 LEAST_MARGIN, LEAST_EVIDENCE = 0.1, 0.2
-CONFIDENT = 0.35  # the margin that no random attention of six tokens or more came to in 2,000 draws
+CONFIDENT = 0.35  # a margin that random attention did not come to in the 500 draws of the test
 SINK = 0.3  # what the first token and delimiters must hold before they are set aside
 REST, REST_EVIDENCE, REST_MARGIN = 0.05, 0.5, 0.2  # what must be left, and how parallel it must be
 SHORTEST = 3  # tokens; below it there is no shape to speak of

@@ -27,8 +27,9 @@ MAY_IMPORT = {
     "engine": {"models", "store", "record", "measure", "layout"},
     "serve": {"store", "measure", "layout"},
 }
-# Only inside functions: a server may run without a model; atlas.layout(…) makes what is missing.
-LATE = {"serve": {"models", "record"}, "store": {"layout"}}
+# Only inside functions: a server may run without a model; atlas.layout(…) and atlas.measure(…)
+# make what is missing.
+LATE = {"serve": {"models", "record"}, "store": {"layout", "study"}}
 COMMON = {"errors", "head", "progress"}  # single files that any folder may use
 HOMES = {
     "torch": {"models", "record", "layout"},

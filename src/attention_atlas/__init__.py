@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attention_atlas.errors import AtlasError, InputError, ModelError, PickError, StoreError
     from attention_atlas.head import Head
+    from attention_atlas.measure.compare import compare
+    from attention_atlas.measure.kinds import classify
     from attention_atlas.record.check import check
     from attention_atlas.record.run import capture
     from attention_atlas.store.atlas import Atlas
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from attention_atlas.view import (
         View,
         head_view,
+        heads_view,
         map_view,
         matrix_view,
         model_view,
@@ -36,7 +39,10 @@ __all__ = [
     "View",
     "capture",
     "check",
+    "classify",
+    "compare",
     "head_view",
+    "heads_view",
     "map_view",
     "matrix_view",
     "model_view",
@@ -56,9 +62,12 @@ _HOMES = {
     "View": ("view", "View"),
     "capture": ("record.run", "capture"),
     "check": ("record.check", "check"),
+    "classify": ("measure.kinds", "classify"),
+    "compare": ("measure.compare", "compare"),
     "head_view": ("view", "head_view"),
     "map_view": ("view", "map_view"),
     "matrix_view": ("view", "matrix_view"),
+    "heads_view": ("view", "heads_view"),
     "model_view": ("view", "model_view"),
     "neuron_view": ("view", "neuron_view"),
     "open": ("store.atlas", "open_atlas"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attention_atlas import cli_heads
 from attention_atlas.errors import AtlasError, InputError
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ def layout(
             f"{head:14} {figure['map.correlation']:12.3f} {figure['map.trust']:12.3f} "
             f"{figure['map.kept']:8.3f}"
         )
+
+
+for command in cli_heads.COMMANDS:
+    app.command()(command)
 
 
 @app.command()

@@ -220,6 +220,20 @@ def map_view(
     return _given(View(atlas, picks, model), html_action)
 
 
+def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> View:
+    """What each head is: kinds, scores, heads alike; measures the atlas if nobody did yet."""
+    if not isinstance(atlas, Atlas):
+        raise InputError(
+            "heads are measured over an atlas; capture one: aa.heads_view(aa.capture(model, texts))"
+        )
+    scores = atlas.measure()
+    if score != "kind" and score not in scores.measures:
+        there = ", ".join(["kind", *scores.measures])
+        raise PickError(f"there is no score {score!r}; there is {there}")
+    picks = _picks(atlas, "head", 0, None, None, None if head is None else [head])
+    return View(atlas, {**picks, "tab": "heads", "score": score})
+
+
 def _given(view: View, html_action: str | None) -> Any:
     if html_action == "return":
         return view.html()

@@ -170,7 +170,7 @@ def test_large_vectors_are_stored_in_float32_where_fp16_would_be_too_coarse() ->
             layer.attention.self.query.bias[0] = 3.0
     atlas = aa.capture(model, [ids(1, 7, 3, 9, 30)], progress=False)
     stored = {one.layer: one.stored_error for one in atlas.receipt.layers}
-    shard = atlas._shard(0)
+    shard = atlas.shard(0)
     assert shard.tensor("encoder.L0.query").dtype == np.float32
     assert shard.tensor("encoder.L1.query").dtype == np.float16
     assert all(error is not None and error < 1e-3 for error in stored.values())

@@ -7,6 +7,7 @@ import pandas as pd
 
 from attention_atlas.serve import wire
 from attention_atlas.serve.attention import Attention
+from attention_atlas.serve.heads import can_measure
 from attention_atlas.serve.maps import map_infos, why_no_maps
 from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.tokens import visible
@@ -51,6 +52,7 @@ def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
         receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
         towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
         notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
+        can_measure=can_measure(atlas),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from attention_atlas.serve.about import about, records
 from attention_atlas.serve.deeds import do
 from attention_atlas.serve.edges import make_edges
 from attention_atlas.serve.extra import map_extra
+from attention_atlas.serve.heads import alike_heads, head_card, head_scores
 from attention_atlas.serve.maps import (
     map_norms,
     map_places,
@@ -284,6 +285,9 @@ ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "norms": (2, 2, map_norms),
     "extra": (3, 3, map_extra),
     "mean": (1, 1, mean_pattern),
+    "heads": (0, 0, head_scores),
+    "alike": (0, 0, alike_heads),
+    "card": (1, 1, head_card),
 }
 # What is not the same each time; never kept.
 CHANGING: dict[str, Callable[[Answers], Any]] = {

@@ -114,6 +114,7 @@ def _paths(
     if picks.get("tab") == "map":
         yield from map_paths(subject, picks.get("map", ""))
     yield from _overview(subject, numbers)
+    yield from _measured(subject)
     if exact:
         yield from _rows(subject, numbers)
     if exact or picks.get("view") == "neuron":
@@ -124,6 +125,7 @@ def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
     numbers = range(len(subject))
     yield from map_paths(subject)
     yield from _overview(subject, numbers)
+    yield from _measured(subject)
     heads = sum(layer.heads for tower in subject.towers for layer in tower.layers)
     if exact or heads * len(subject) <= MOST_FILES:
         yield from _vectors(subject, {}, True, numbers)
@@ -151,6 +153,16 @@ def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
         yield f"input/{i}"
         for tower in subject.towers:
             yield f"edges/{i}/{tower.name}"
+
+
+def _measured(subject: Subject) -> Iterator[str]:
+    """What is known of heads, where someone asked for it before."""
+    if not isinstance(subject, Atlas) or subject.scores() is None:
+        return
+    yield from ("heads", "alike")
+    for tower in subject.towers:
+        for layer, head in _heads(tower):
+            yield f"card/{_name(subject, tower, layer, head)}"
 
 
 def _rows(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:

@@ -137,6 +137,7 @@ class About:
     can_add: bool = False  # `add` may be asked for: a live model is there
     added: Sequence[int] = ()  # inputs that were added; not in the folder
     atlases: Sequence[Neighbour] = ()
+    can_measure: bool = False  # `heads`, `alike` and `card/{head}` may be asked for
 
 
 # input/{i} ---------------------------------------------------------------------------------------
@@ -356,6 +357,70 @@ class Progress:
     error: str = ""
 
 
+# Heads --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MeasureInfo:
+    """What goes with a score's name."""
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    chance: str  # what its chance value means
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """`heads`: the kind and every score of every head; NaN where there is none."""
+
+    heads: Sequence[str]
+    kinds: Sequence[str]  # all names there are
+    kind: Annotated[Array, Buffer(("u1",), "heads")]  # which of them; 255: none
+    margin: Annotated[Array, Buffer(("f4",), "heads")]
+    agree: Annotated[Array, Buffer(("f4",), "heads")]  # share of inputs that give the same kind
+    details: Sequence[str]  # which offset, which end
+    measures: Sequence[MeasureInfo]
+    value: Annotated[Array, Buffer(("f4",), "measures heads")]
+    low: Annotated[Array, Buffer(("f4",), "measures heads")]
+    high: Annotated[Array, Buffer(("f4",), "measures heads")]
+    chance: Annotated[Array, Buffer(("f4",), "measures heads")]
+    n: Annotated[Array, Buffer(("u4",), "measures heads")]  # inputs
+    odd: Annotated[Array, Buffer(("f4",), "heads")]  # how much it is worth a look
+    found: Sequence[str]  # what stands out about it; empty: nothing
+
+
+@dataclass(frozen=True)
+class Alike:
+    """`alike`: heads by what they do; near on the map is alike."""
+
+    heads: Sequence[str]
+    places: Annotated[Array, Buffer(("f4",), "heads 2")]
+    cluster: Annotated[Array, Buffer(("u2",), "heads")]  # 0 is the largest
+
+
+@dataclass(frozen=True)
+class NearHead:
+    head: str
+    divergence: float  # bits: 0 is the same, 1 is nothing in common
+
+
+@dataclass(frozen=True)
+class HeadCard:
+    """`card/{head}`: what is known of one head beyond its row of `heads`."""
+
+    head: str
+    evidence: dict[str, float]  # shape → 0 … 1
+    counts: dict[str, int]  # kind → inputs
+    sink: float  # share of attention on the first token and delimiters
+    with_sink: str
+    without_sink: str | None
+    found: Sequence[str]  # sentences: what stands out
+    nearest: Sequence[NearHead]
+    telling: Sequence[int]  # inputs that show its kind best
+
+
 # First word of a path → what answers it.
 ANSWERS: dict[str, type] = {
     "about": About,
@@ -370,6 +435,9 @@ ANSWERS: dict[str, type] = {
     "extra": MapExtra,
     "mean": MeanPattern,
     "progress": Progress,
+    "heads": HeadScores,
+    "alike": Alike,
+    "card": HeadCard,
 }
 
 # Deeds: sent as JSON (POST, or a message of the notebook), answered by a packet. ------------------
@@ -442,7 +510,7 @@ class Picks:
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
-    tab: Literal["text", "map"] = "text"
+    tab: Literal["text", "map", "heads"] = "text"
     map: str = ""  # empty: the first that is there
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
     colour: str = "side"  # side, norm, or the name of a column
@@ -454,6 +522,11 @@ class Picks:
     labels: bool = True
     sizeByNorm: bool = False  # noqa: N815
     palette: Literal["default", "safe"] = "default"
+    score: str = "kind"  # what colours the picture of heads: kind, or a score
+    across: str = "entropy"  # the two scores of the scatter; "alike" and "": the map of heads
+    up: str = "importance-chosen"
+    kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
+    order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
 
 
 def pack(answer: Any) -> bytes:

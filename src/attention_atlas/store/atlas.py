@@ -23,6 +23,7 @@ from attention_atlas.store import files, softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
+from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import unpack_form
 from attention_atlas.store.write import JOURNAL, is_whole
 
@@ -145,7 +146,7 @@ class Atlas:
         return frame
 
     def heads(self) -> pd.DataFrame:
-        """A row a head, with where it sits, its group and its receipt."""
+        """A row a head: where it sits, its group, its receipt; its kind and scores if measured."""
         receipts = {(one.tower, one.layer): asdict(one) for one in self.receipt.layers}
         rows = [
             {
@@ -163,7 +164,31 @@ class Atlas:
             for layer in tower.layers
             for head in range(layer.heads)
         ]
-        return pd.DataFrame(rows)
+        return self._with_scores(pd.DataFrame(rows))
+
+    def _with_scores(self, heads: pd.DataFrame) -> pd.DataFrame:
+        scores = self.scores()
+        if scores is None:
+            return heads
+        kinds = scores.kinds[["head", "kind", "margin", "agree", "detail", "with_sink",
+                              "without_sink", "sink"]]  # fmt: skip
+        values = scores.table.pivot(index="head", columns="measure", values="value")
+        values = values[[name for name in scores.measures if name in values.columns]]
+        return heads.merge(kinds, on="head", how="left").merge(values, on="head", how="left")
+
+    def scores(self) -> Scores | None:
+        """Every score with its interval, count and chance; None where nothing was measured yet."""
+        return read_scores(self.path, self.manifest)
+
+    def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
+        """Every score and the kind of every head, made if missing; see `study.measure`.
+
+        model    adds scores on repeated random tokens, and gradient importance
+        conllu   (an option) adds agreement with the trees of a CoNLL-U file
+        """
+        from attention_atlas.study import measure
+
+        return measure(self, model, tokenizer, **options)
 
     def layout(
         self,
@@ -237,7 +262,7 @@ class Atlas:
     def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
         """Whether the "query", "key", "value" or "weights" of a layer are stored."""
         where = self._tower(tower or "")
-        return f"{where.name}.L{layer}.{what}" in self._shard(0).names
+        return f"{where.name}.L{layer}.{what}" in self.shard(0).names
 
     # How it is read ----------------------------------------------------------------------------
 
@@ -304,14 +329,7 @@ class Atlas:
         return recomputed
 
     def _form(self, shard: Shard, row: npt.NDArray[np.int32], heads: range) -> Form:
-        form = unpack_form(row, shard.tensor, shard.names)
-
-        def mine(per_head: Array | None) -> Array | None:
-            if per_head is None or per_head.shape[0] == 1:
-                return per_head
-            return per_head[heads.start : heads.stop]
-
-        return Form(form.low, form.high, mine(form.hidden), form.bias_kind, mine(form.bias))
+        return unpack_form(row, shard.tensor, shard.names).of(heads)
 
     def _vectors(
         self, what: str, tower: Tower, layer: Layer, index: int, input: int | None
@@ -320,7 +338,7 @@ class Atlas:
         numbers = range(len(self._firsts) - 1) if input is None else [self._shard_number(input)]
         pieces = []
         for number in numbers:
-            shard = self._shard(number)
+            shard = self.shard(number)
             self._need(shard, f"{stem}.{what}", {"query": "queries"}.get(what, what + "s"))
             span: tuple[int, int] | tuple[()] = ()
             if input is not None:
@@ -351,12 +369,13 @@ class Atlas:
     # How things are found ------------------------------------------------------------------------
 
     def _shard_of(self, input: int) -> Shard:
-        return self._shard(self._shard_number(input))
+        return self.shard(self._shard_number(input))
 
     def _shard_number(self, input: int) -> int:
         return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
 
-    def _shard(self, number: int) -> Shard:
+    def shard(self, number: int) -> Shard:
+        """One file of vectors, checked on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
             self._shards[number] = Shard(self.path / about.file, about.bytes, about.sha256)

@@ -35,6 +35,15 @@ class Form:
     )
     bias: Floats | None = None
 
+    def of(self, heads: range) -> "Form":
+        """The same for some heads only."""
+
+        def own(per_head: Any) -> Any:
+            shared = per_head is None or per_head.shape[0] == 1
+            return per_head if shared else per_head[heads.start : heads.stop]
+
+        return Form(self.low, self.high, own(self.hidden), self.bias_kind, own(self.bias))
+
     def visible(self, n: int, m: int, rows: npt.NDArray[np.intp] | None = None) -> Bools:
         """(H or 1, rows, m): which keys each row may look at."""
         index = np.arange(n) if rows is None else rows

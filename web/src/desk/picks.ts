@@ -35,6 +35,11 @@ export const START: Picks = {
   labels: true,
   sizeByNorm: false,
   palette: "default",
+  score: "kind",
+  across: "entropy",
+  up: "importance-chosen",
+  kinds: [],
+  order: "head",
 };
 
 /** Head names carry their tower only where there is more than one. */
@@ -93,7 +98,7 @@ export function toHash(picks: Picks): string {
   for (const [name, value] of Object.entries(picks)) {
     if (JSON.stringify(value) === JSON.stringify(START[name as keyof Picks])) continue;
     const plain = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
-    if (name === "heads") out.set(name, (value as string[]).join(","));
+    if (name === "heads" || name === "kinds") out.set(name, (value as string[]).join(","));
     else out.set(name, plain ? String(value) : JSON.stringify(value));
   }
   return out.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%22", "'");
@@ -109,11 +114,13 @@ export function fromHash(hash: string): Partial<Picks> {
   return out as Partial<Picks>;
 }
 
+export const KINDS = ["parallel", "radioactive", "homogeneous", "X-type", "compound", "mixed"];
+
 const CHOICES: Record<string, readonly string[]> = {
   view: ["head", "model", "neuron", "heat"],
   filter: ["all", "aa", "ab", "ba", "bb"],
   theme: ["auto", "light", "dark"],
-  tab: ["text", "map"],
+  tab: ["text", "map", "heads"],
   searchKind: ["exact", "prefix", "regex"],
   palette: ["default", "safe"],
 };
@@ -122,6 +129,7 @@ const CHOICES: Record<string, readonly string[]> = {
 function read(name: string, text: string): unknown {
   const start = START[name as keyof Picks];
   if (name === "heads") return text.split(",").filter(Boolean);
+  if (name === "kinds") return text.split(",").filter((kind) => KINDS.includes(kind));
   if (name in CHOICES) return CHOICES[name].includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";

@@ -1,10 +1,12 @@
 // The tabs of the page, once: a new one is its line here, shown where it applies.
 import type { Component } from "svelte";
 import type { Desk } from "../desk/desk.svelte";
+import HeadsPanel from "../panels/heads/HeadsPanel.svelte";
 import MapPanel from "../panels/map/MapPanel.svelte";
 import { PANELS } from "../panels/panels";
 import type { Picks } from "../source/wire";
 import Controls from "./Controls.svelte";
+import HeadsControls from "./HeadsControls.svelte";
 import MapControls from "./MapControls.svelte";
 
 interface Tab {
@@ -22,6 +24,13 @@ export const TABS: Record<Picks["tab"], Tab> = {
     applies: (desk) => desk.about.maps.length > 0 || desk.about.can_compute,
     panel: () => MapPanel,
     controls: MapControls,
+  },
+  heads: {
+    name: "Heads",
+    about: "what each head is: kinds, scores, heads alike",
+    applies: (desk) => desk.about.can_measure,
+    panel: () => HeadsPanel,
+    controls: HeadsControls,
   },
   text: {
     name: "Text",

@@ -92,6 +92,7 @@ export interface About {
   can_add: boolean;
   added: number[];
   atlases: Neighbour[];
+  can_measure: boolean;
 }
 
 /** One token of a stream; numbers are -1 where there is none. */
@@ -273,6 +274,58 @@ export interface Progress {
   error: string;
 }
 
+/** What goes with a score's name. */
+export interface MeasureInfo {
+  name: string;
+  title: string;
+  formula: string;
+  source: string;
+  chance: string;
+}
+
+/** `heads`: the kind and every score of every head; NaN where there is none. */
+export interface HeadScores {
+  heads: string[];
+  kinds: string[];
+  kind: Grid<Uint8Array>;
+  margin: Grid<Float32Array>;
+  agree: Grid<Float32Array>;
+  details: string[];
+  measures: MeasureInfo[];
+  value: Grid<Float32Array>;
+  low: Grid<Float32Array>;
+  high: Grid<Float32Array>;
+  chance: Grid<Float32Array>;
+  n: Grid<Uint32Array>;
+  odd: Grid<Float32Array>;
+  found: string[];
+}
+
+/** `alike`: heads by what they do; near on the map is alike. */
+export interface Alike {
+  heads: string[];
+  places: Grid<Float32Array>;
+  cluster: Grid<Uint16Array>;
+}
+
+export interface NearHead {
+  head: string;
+  divergence: number;
+}
+
+/** `card/{head}`: what is known of one head beyond its row of `heads`. */
+export interface HeadCard {
+  head: string;
+  evidence: Record<string, number>;
+  counts: Record<string, number>;
+  sink: number;
+  with_sink: string;
+  without_sink: string | null;
+  found: string[];
+  nearest: NearHead[];
+  telling: number[];
+}
+
 /** `compute`: lay all heads out in the background; `progress` tells how far it is. */
 export interface Compute {
   method: string;
@@ -319,7 +372,7 @@ export interface Picks {
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
-  tab: "text" | "map";
+  tab: "text" | "map" | "heads";
   map: string;
   mapHead: string | null;
   colour: string;
@@ -331,6 +384,11 @@ export interface Picks {
   labels: boolean;
   sizeByNorm: boolean;
   palette: "default" | "safe";
+  score: string;
+  across: string;
+  up: string;
+  kinds: string[];
+  order: string;
 }
 
 /** First word of a path → what answers it. */
@@ -347,6 +405,9 @@ export interface Answers {
   extra: MapExtra;
   mean: MeanPattern;
   progress: Progress;
+  heads: HeadScores;
+  alike: Alike;
+  card: HeadCard;
 }
 
 /** Word of a deed → what is sent as JSON and what answers it. */

@@ -1,0 +1,180 @@
+"""The commands that say what heads are: measure, heads, compare, report."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attention_atlas.errors import AtlasError, PickError
+from attention_atlas.head import Head
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from attention_atlas.store.atlas import Atlas
+
+Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_SHOWN = ("importance", "importance-chosen", "entropy", "first-token", "previous", "induction")
+
+
+class Shape(StrEnum):
+    parallel = "parallel"
+    radioactive = "radioactive"
+    homogeneous = "homogeneous"
+    x_type = "X-type"
+    compound = "compound"
+    mixed = "mixed"
+
+
+def measure(
+    atlas: Folder,
+    model: Annotated[
+        str | None, typer.Option(help="The captured model: adds scores that need it live.")
+    ] = None,
+    conllu: Annotated[
+        Path | None, typer.Option(help="A CoNLL-U file whose sentences are the inputs.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew.")] = False,
+    seed: int = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="The measures as JSON.")] = False,
+) -> None:
+    """Score every head of an atlas and name its kind. What is already measured is kept."""
+    opened = _open(atlas)
+    there = opened.scores() is not None and not again
+    if there and model is None and conllu is None:
+        typer.echo(f"{atlas} is measured already; --again measures anew", err=True)
+    scores = opened.measure(model, conllu=conllu, again=again, seed=seed, device=device)
+    if as_json:
+        print(json.dumps(scores.measures, indent=1, ensure_ascii=False))
+        return
+    for name, words in scores.measures.items():
+        print(f"{name:20} {words['formula']}  [{words['source']}]")
+
+
+def heads(
+    atlas: Folder,
+    kind: Annotated[Shape | None, typer.Option(help="Only heads of this kind.")] = None,
+    sort: Annotated[
+        str, typer.Option(help="A score (largest first), kind, head, or odd: worth a look.")
+    ] = "head",
+    head: Annotated[str | None, typer.Option(help="All that is known of one head.")] = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
+) -> None:
+    """List the heads of an atlas with kinds and scores; measures it first if need be."""
+    opened = _open(atlas)
+    scores = opened.measure()
+    if head is not None:
+        _print_card(opened, str(Head.parse(head)))
+        return
+    frame = _sorted(opened, opened.heads(), sort)
+    if kind is not None:
+        frame = frame[frame["kind"] == str(kind)]
+    if as_json:
+        print(frame.to_json(orient="records", indent=1, force_ascii=False))
+    elif as_csv:
+        print(frame.to_csv(index=False), end="")
+    else:
+        extra = [sort] if sort in scores.measures and sort not in _SHOWN else []
+        columns = [name for name in (*_SHOWN, *extra) if name in frame.columns]
+        shown = frame[["head", "kind", "margin", "agree", *columns]]
+        print(shown.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="An atlas folder.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same texts.")],
+    as_json: AsJson = False,
+) -> None:
+    """Set two models side by side: importance, RI, kinds, and heads that do alike."""
+    from attention_atlas.measure.compare import compare as make
+
+    made = make(_open(first), _open(second))
+    if as_json:
+        print(json.dumps(_plain(made), indent=1, ensure_ascii=False))
+        return
+    typer.echo(made.note, err=True)
+    for title, frame in (
+        ("importance", made.statistics),
+        ("importance, rows with a choice", made.statistics_chosen),
+        ("heads of each kind", made.kinds),
+    ):
+        print(f"{title}\n{frame.to_string(float_format=lambda value: f'{value:.6f}')}\n")
+    print(f"nearest heads: {made.names[0]} → {made.names[1]} (divergence in bits)")
+    for name in made.heads[0]:
+        other, away = made.nearest(name)
+        print(f"  {name:12} {other:12} {away:.3f}")
+
+
+def report(
+    atlas: Folder,
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="report.html to write.")],
+) -> None:
+    """Write what is known of every head as one HTML page for reading and printing."""
+    from attention_atlas.measure.report import write_report
+
+    opened = _open(atlas)
+    opened.measure()
+    write_report(opened, output)
+    print(output)
+
+
+COMMANDS = (measure, heads, compare, report)
+
+
+def _open(path: Path) -> "Atlas":
+    from attention_atlas.store.atlas import open_atlas
+
+    return open_atlas(path)
+
+
+def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
+    if by == "head":
+        return frame
+    if by == "odd":
+        from attention_atlas.measure.anomalies import anomalies, worth_a_look
+
+        scores = atlas.measure()
+        odd = worth_a_look(scores, anomalies(scores))[["head", "odd"]]
+        return odd.merge(frame, on="head")
+    if by not in frame.columns:
+        raise PickError(
+            f"there is no score {by!r} to sort by; there are {', '.join(frame.columns)}"
+        )
+    return frame.sort_values(by, ascending=by == "kind", kind="stable")
+
+
+def _print_card(atlas: "Atlas", name: str) -> None:
+    from attention_atlas.measure.alike import alike
+    from attention_atlas.measure.card import card
+
+    scores = atlas.measure()
+    try:
+        similar = alike(atlas)
+    except AtlasError:
+        similar = None
+    made = card(atlas, scores, name, similar)
+    content = {**made.__dict__, "kind": {k: _number(v) for k, v in made.kind.items()}}
+    print(json.dumps(content, indent=1, ensure_ascii=False, default=_number))
+
+
+def _plain(made: Any) -> dict[str, Any]:
+    return {
+        "names": made.names,
+        "note": made.note,
+        "aligned": made.aligned,
+        "shared": made.shared,
+        "importance": made.statistics.to_dict(),
+        "importance-chosen": made.statistics_chosen.to_dict(),
+        "kinds": made.kinds.to_dict(),
+        "nearest": {name: made.nearest(name) for name in made.heads[0]},
+    }
+
+
+def _number(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return value.item() if hasattr(value, "item") else value

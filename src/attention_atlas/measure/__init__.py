@@ -1,0 +1,1 @@
+"""Step 2 of the flow: what is each head? Shapes, scores, comparisons; NumPy only."""

@@ -1,0 +1,45 @@
+"""How are two tokenizers' tokens of one text set against each other?
+
+By characters: the text is cut at every place where either tokenizer cuts, and a token's weight is
+spread over its cuts by their length. Tokens that stand for no characters (special ones) are left
+out, and rows are made to sum to one again over what is left.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.measure.look import Floats
+
+
+def cuts(*frames: pd.DataFrame) -> list[tuple[int, int]]:
+    """The finest pieces of the text that all of these token tables cut it into."""
+    edges: set[int] = set()
+    covered: set[int] | None = None
+    for frame in frames:
+        spans = [(int(s), int(e)) for s, e in zip(frame["start"], frame["end"], strict=True)]
+        spans = [(start, end) for start, end in spans if 0 <= start < end]
+        edges |= {edge for span in spans for edge in span}
+        mine = {place for start, end in spans for place in range(start, end)}
+        covered = mine if covered is None else covered & mine
+    ordered = sorted(edges)
+    return [(start, end) for start, end in pairwise(ordered) if covered and start in covered]
+
+
+def onto(pieces: list[tuple[int, int]], frame: pd.DataFrame) -> Floats:
+    """(tokens, pieces): which part of each token each piece is; rows sum to one or nought."""
+    starts, ends = (frame[name].to_numpy(np.int64) for name in ("start", "end"))
+    low, high = (np.array([piece[side] for piece in pieces], np.int64) for side in (0, 1))
+    inside = np.minimum(ends[:, None], high) - np.maximum(starts[:, None], low)
+    share = np.where(starts[:, None] >= 0, np.maximum(inside, 0), 0).astype(np.float64)
+    return np.asarray(share / np.maximum(share.sum(1, keepdims=True), 1))
+
+
+def aligned(weights: Floats, share: Floats) -> Floats:
+    """(H, pieces, pieces): from (H, N, N) on tokens; a piece looks as its token does."""
+    rows = (share > 0).astype(np.float64)  # (tokens, pieces)
+    rows = rows / np.maximum(rows.sum(0, keepdims=True), 1)
+    columns = np.einsum("hnm,mp->hnp", weights, share, optimize=True)
+    moved = np.einsum("np,hnq->hpq", rows, columns, optimize=True)
+    return np.asarray(moved / np.maximum(moved.sum(2, keepdims=True), 1e-9))

@@ -1,0 +1,47 @@
+"""Everything known of one head, on one card."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from attention_atlas.errors import PickError
+from attention_atlas.measure.alike import Alike
+from attention_atlas.measure.anomalies import anomalies
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.scores import Scores
+
+
+@dataclass(frozen=True)
+class Card:
+    head: str
+    kind: dict[str, Any]  # the head's row of kinds.parquet
+    scores: list[dict[str, Any]]  # with title, formula, source, chance and rank among the heads
+    anomalies: list[str]
+    nearest: list[tuple[str, float]]
+    telling: list[int]  # inputs that show its kind best
+
+
+def card(atlas: Atlas, scores: Scores, head: str, similar: Alike | None = None) -> Card:
+    rows = scores.table[scores.table["head"] == head]
+    kinds = scores.kinds[scores.kinds["head"] == head]
+    if not len(rows):
+        raise PickError(f"no head {head} was measured in {atlas.path.name}")
+    kind: dict[str, Any] = {str(k): v for k, v in kinds.iloc[0].items()} if len(kinds) else {}
+    telling = [int(number) for number in kind.pop("telling", [])]
+    twins = (
+        {} if similar is None or head not in similar.heads else {head: similar.nearest(head, 1)[0]}
+    )
+    found = [one.sentence for one in anomalies(scores, twins) if one.head == head]
+    return Card(
+        head, kind, [_score(scores, row) for row in rows.to_dict("records")], found,
+        similar.nearest(head) if twins and similar is not None else [], telling,
+    )  # fmt: skip
+
+
+def _score(scores: Scores, row: dict[Any, Any]) -> dict[str, Any]:
+    others = scores.table[scores.table["measure"] == row["measure"]]["value"]
+    words = scores.measures[row["measure"]]
+    return {
+        **row, "title": words["title"], "formula": words["formula"], "source": words["source"],
+        "chance_means": words["chance"], "rank": int((others > row["value"]).sum()) + 1,
+        "of": len(others),
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""One measure, one file; `measures.MEASURES` lists them."""

@@ -1,0 +1,97 @@
+"""Measure an atlas: what its folder can tell, and what only the live model or a file can."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention_atlas.store.atlas import Atlas, open_atlas
+from attention_atlas.store.scores import Scores
+
+if TYPE_CHECKING:
+    from attention_atlas.measure.run import Extra
+    from attention_atlas.models.load import Loaded
+
+
+def measure(
+    atlas: Atlas | str | Path,
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    conllu: str | Path | None = None,
+    gradients: bool = True,
+    seed: int = 0,
+    again: bool = False,
+    progress: bool = True,
+    device: str = "auto",
+    dtype: Any = None,
+    trust_remote_code: bool = False,
+) -> Scores:
+    """Every score and the kind of every head, kept in the atlas; `atlas.heads()` shows them.
+
+    model    adds induction and duplicate scores on repeated random tokens, and gradient importance
+    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs
+    """
+    from attention_atlas.measure.run import measure_atlas
+
+    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    extras = []
+    if conllu is not None:
+        from attention_atlas.measure.syntax import syntax
+
+        extras.append(syntax(opened, conllu))
+    if model is not None:
+        from attention_atlas.models.load import load
+
+        loaded = load(
+            model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+        )
+        refuse_another(opened, loaded)
+        extras += _repeats(opened, loaded, seed)
+        if gradients:
+            extras.append(_gradients(opened, loaded, seed))
+    return measure_atlas(opened, extras, seed=seed, again=again, progress=progress)
+
+
+def refuse_another(atlas: Atlas, loaded: "Loaded") -> None:
+    from attention_atlas.errors import ModelError
+
+    theirs, ours = type(loaded.model).__name__, atlas.manifest.model_class
+    if theirs != ours:
+        raise ModelError(
+            f"{atlas.path.name} was captured from a {ours} and {loaded.name} is a {theirs}; "
+            f"give {atlas.manifest.model}"
+        )
+
+
+def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
+    from attention_atlas.measure.run import CHANCES, Extra, values_by_input
+    from attention_atlas.record.repeats import capture_repeats
+
+    repeats = capture_repeats(loaded, seed)
+    made = []
+    for name in ("duplicate", "induction"):
+        values, chance, measure = values_by_input(repeats, name, seed)
+        made.append(
+            Extra(
+                f"random-{name}",
+                f"{measure.title}, random tokens twice",
+                f"{measure.formula}; on {len(repeats)} inputs of random tokens given twice",
+                measure.source,
+                values,
+                chance,
+                CHANCES[measure.chance],
+            )
+        )
+    return made
+
+
+def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
+    from attention_atlas.measure.run import Extra
+    from attention_atlas.record.gradients import gradient_importance
+
+    values = gradient_importance(atlas, loaded, seed)
+    return Extra(
+        "gradient", "gradient importance", "mean over inputs of |∂ loss / ∂ gate of the head|",
+        "Michel et al. 2019, Are Sixteen Heads Really Better than One?", np.asarray(values),
+    )  # fmt: skip

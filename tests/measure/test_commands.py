@@ -1,0 +1,70 @@
+"""The commands measure, heads, compare and report."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import attention_atlas as aa
+from tests.atlases import OTHER, SENTENCE
+from tests.test_bad_input import Captured, run, sentence
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("commands") / "gpt.atlas"
+    aa.capture("builtin:gpt", [SENTENCE, OTHER, "<b>Rain</b> & snow."], path=path, progress=False)
+    return path
+
+
+def test_measure_says_each_formula_once_and_then_that_it_is_done(
+    folder: Path, capsys: Captured
+) -> None:
+    assert run("measure", str(folder)) == 0
+    first = capsys.readouterr()
+    assert "mean over rows with n ≥ 2 of maxⱼ w" in first.out
+    assert run("measure", str(folder), "--json") == 0
+    again = capsys.readouterr()
+    assert "measured already" in again.err
+    assert set(json.loads(again.out)["entropy"]) == {"title", "formula", "source", "chance"}
+
+
+def test_heads_are_listed_sorted_and_filtered(folder: Path, capsys: Captured) -> None:
+    assert run("heads", str(folder), "--sort", "previous", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 36 and rows[0]["head"] == "L3H2" and rows[0]["kind"] == "parallel"
+    assert run("heads", str(folder), "--kind", "parallel", "--csv") == 0
+    out = capsys.readouterr().out
+    (folder.parent / "heads.csv").write_text(out)
+    frame = pd.read_csv(folder.parent / "heads.csv")
+    assert set(frame["kind"]) == {"parallel"} and 0 < len(frame) < 36
+    assert run("heads", str(folder), "--sort", "odd") == 0
+    assert "L3H2" in capsys.readouterr().out
+    assert run("heads", str(folder), "--head", "L3H2") == 0
+    assert json.loads(capsys.readouterr().out)["kind"]["detail"] == "1 before"
+
+
+def test_a_score_that_is_not_there_is_told(folder: Path, capsys: Captured) -> None:
+    run("measure", str(folder))
+    capsys.readouterr()
+    assert run("heads", str(folder), "--sort", "beauty") == 2
+    assert "no score 'beauty'" in sentence(capsys)
+
+
+def test_two_atlases_are_compared(folder: Path, capsys: Captured) -> None:
+    assert run("compare", str(folder), str(folder), "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["nearest"]["L3H2"][0] == "L3H2" and not made["aligned"]
+    assert run("compare", str(folder), str(folder)) == 0
+    assert "RI" in capsys.readouterr().out
+
+
+def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
+    folder: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    assert run("report", str(folder), str(tmp_path / "report.html")) == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "The heads of builtin:gpt" in page and "L5H5" in page
+    assert "<script" not in page and "http" not in page
+    assert page.count("<svg") == 18  # kinds, and the 17 scores that a causal model has

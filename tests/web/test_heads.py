@@ -1,0 +1,79 @@
+"""The Heads tab: sorting, filtering, picture, scatter → card → head view."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+Open = Callable[..., Page]
+
+
+def first_heads(page: Page, count: int = 3) -> list[str]:
+    rows = page.locator("[data-testid=head-table] tbody tr")
+    return [rows.nth(i).locator("td").first.inner_text() for i in range(count)]
+
+
+def test_the_table_sorts_by_a_score_and_turns_round(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads")
+    assert first_heads(page) == ["L0H0", "L0H1", "L0H2"]
+    page.get_by_test_id("sort-previous").click()
+    assert first_heads(page, 1) == ["L3H2"]
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("previous ↓")
+    page.get_by_test_id("sort-previous").click()
+    assert first_heads(page, 1) != ["L3H2"]
+
+
+def test_kinds_filter_table_scatter_and_picture(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads")
+    rows = page.locator("[data-testid=head-table] tbody tr")
+    assert rows.count() == 36
+    page.get_by_test_id("kind-parallel").check()
+    expect(page.get_by_test_id("row-L3H2")).to_be_visible()
+    kept = rows.count()
+    assert 0 < kept < 36
+    assert page.locator("[data-testid=scatter] circle").count() == kept
+    assert page.locator(".aa-picture rect[opacity='0.15']").count() == 36 - kept
+
+
+def test_any_score_colours_the_picture_and_says_its_formula(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads")
+    before = page.get_by_test_id("cell-L3H2").get_attribute("fill")
+    assert before == "#2b7bba"  # parallel
+    page.get_by_test_id("score").select_option("entropy")
+    expect(page.get_by_test_id("formula")).to_contain_text("log n")
+    assert page.get_by_test_id("cell-L3H2").get_attribute("fill") != before
+
+
+def test_from_the_scatter_to_the_card_to_the_lines_of_the_head(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads&across=previous&up=confidence")
+    page.get_by_test_id("dot-L3H2").click()
+    expect(page.get_by_test_id("card").locator("h2")).to_have_text("L3H2")
+    expect(page.get_by_test_id("card-kind")).to_have_text("parallel")
+    expect(page.get_by_test_id("card")).to_contain_text("1 before")
+    page.locator("[data-testid^=telling-]").first.click()
+    page.wait_for_function("attentionAtlas.picks().tab === 'text'")
+    picks = page.evaluate("attentionAtlas.picks()")
+    assert picks["heads"] == ["L3H2"] and picks["view"] == "head"
+    page.go_back()
+    expect(page.get_by_test_id("head-table")).to_be_visible()
+
+
+def test_heads_alike_lie_on_a_map_and_lead_to_each_other(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads&heads=L3H2")
+    page.get_by_test_id("across").select_option("alike")
+    expect(page.locator("[data-testid=scatter] circle")).to_have_count(36)
+    near = page.locator("[data-testid^=near-]").first
+    name = near.inner_text()
+    near.click()
+    expect(page.get_by_test_id("card").locator("h2")).to_have_text(name)
+
+
+def test_a_model_of_several_towers_shows_all_of_them(open_page: Open) -> None:
+    page = open_page("seq2seq", "tab=heads")
+    expect(page.locator(".aa-picture rect")).to_have_count(16)
+    page.get_by_test_id("cell-cross.L1H1").click()
+    expect(page.get_by_test_id("card").locator("h2")).to_have_text("cross.L1H1")
+
+
+def test_plain_attention_has_no_heads_tab(open_page: Open) -> None:
+    page = open_page("plain")
+    expect(page.get_by_test_id("tab-heads")).to_have_count(0)

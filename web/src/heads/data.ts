@@ -1,0 +1,81 @@
+// The heads of a model as the panels of the Heads tab read them: picked out, sorted, put on axes.
+import { headPlace } from "../desk/picks";
+import type { About, HeadScores } from "../source/wire";
+
+export const KIND_COLOURS: Record<string, string> = {
+  parallel: "#2b7bba",
+  radioactive: "#e1812c",
+  homogeneous: "#8d939c",
+  "X-type": "#8c5fbf",
+  compound: "#3f9b5c",
+  mixed: "#c9ccd2",
+};
+
+export interface Column {
+  name: string;
+  title: string;
+  of(head: number): number;
+}
+
+/** The number behind a name: a score, the margin, the agreement, how odd. */
+export function column(scores: HeadScores, name: string): Column | undefined {
+  const own: Record<string, { title: string; data: Float32Array }> = {
+    margin: { title: "margin of the kind", data: scores.margin.data },
+    agree: { title: "inputs that agree", data: scores.agree.data },
+    odd: { title: "worth a look", data: scores.odd.data },
+  };
+  if (name in own) return { name, title: own[name].title, of: (head) => own[name].data[head] };
+  const at = scores.measures.findIndex((one) => one.name === name);
+  if (at < 0) return undefined;
+  return { name, title: scores.measures[at].title, of: (head) => scores.value.data[at * scores.heads.length + head] };
+}
+
+export const kindOf = (scores: HeadScores, head: number): string => scores.kinds[scores.kind.data[head]] ?? "";
+
+/** Heads of the wanted kinds (all, if none is named), in the order asked for; what has no number comes last. */
+export function listed(scores: HeadScores, kinds: readonly string[], order: string): number[] {
+  const heads = scores.heads.map((_, head) => head).filter((head) => kinds.length === 0 || kinds.includes(kindOf(scores, head)));
+  const down = order.startsWith("-");
+  const name = order.replace(/^-/, "");
+  if (name === "head") return down ? heads.reverse() : heads;
+  if (name === "kind") return heads.sort((a, b) => (down ? -1 : 1) * (kindOf(scores, a).localeCompare(kindOf(scores, b)) || a - b));
+  const by = column(scores, name);
+  if (!by) return heads;
+  const sign = down ? 1 : -1;
+  return heads.sort((a, b) => {
+    const [x, y] = [by.of(a), by.of(b)];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y)) || a - b;
+    return sign * (x - y) || a - b;
+  });
+}
+
+export function range(values: Iterable<number>): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return [0, 1];
+  return low === high ? [low - 0.5, high + 0.5] : [low, high];
+}
+
+export interface Cell {
+  head: number;
+  row: number;
+  across: number;
+}
+
+/** Where each head stands in a picture of layers × heads; towers below each other. */
+export function cells(scores: HeadScores, about: About): Cell[] {
+  const rows = new Map<string, number>();
+  for (const tower of about.towers) for (const layer of tower.layers) rows.set(`${tower.name}.${layer.layer}`, rows.size);
+  return scores.heads.flatMap((name, head) => {
+    const place = headPlace(about, name);
+    const row = place ? rows.get(`${place.tower}.${place.layer}`) : undefined;
+    return place && row !== undefined ? [{ head, row, across: place.head }] : [];
+  });
+}
+
+/** Short enough for a table, exact enough to sort by eye. */
+export const figure = (value: number): string => (Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3));

@@ -124,10 +124,9 @@ class Served:
 
 def memory() -> float:
     """MB that belong to the browser's processes alone."""
-    return sum(
-        child.memory_full_info().uss for child in psutil.Process().children(recursive=True)
-        if "chrom" in child.name()
-    ) / 1e6  # fmt: skip
+    children = psutil.Process().children(recursive=True)
+    held = [one.memory_full_info().uss for one in children if "chrom" in one.name()]
+    return float(sum(held)) / 1e6
 
 
 def busy(session: CDPSession) -> float:

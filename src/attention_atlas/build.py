@@ -49,7 +49,11 @@ def lay_out(atlas: Atlas, asked: Wanted, progress: bool) -> None:
             )  # fmt: skip
 
 
-STEPS: tuple[Callable[[Atlas, Wanted, bool], None], ...] = (lay_out,)
+def measure(atlas: Atlas, asked: Wanted, progress: bool) -> None:
+    atlas.measure(seed=asked.seed, progress=progress)
+
+
+STEPS: tuple[Callable[[Atlas, Wanted, bool], None], ...] = (lay_out, measure)
 
 
 def _check(asked: Wanted) -> None:

@@ -184,7 +184,7 @@ def build(
     dtype: Dtype = None,
     trust_remote_code: Remote = False,
 ) -> None:
-    """Capture MODEL over INPUTS and lay out every head: an atlas to serve. Resumes if stopped."""
+    """Capture MODEL over INPUTS, lay out and measure every head. Resumes if stopped."""
     from attention_atlas.build import Wanted
     from attention_atlas.build import build as run
 

@@ -62,7 +62,8 @@ def packets(layers: int, across: int, points: int) -> dict[str, bytes]:
         "about": about,
         "map/umap-2d/decoder": wire.MapPlaces(
             "umap-2d", "decoder", heads, queries, places(count, points),
-            np.tile(np.array([[0, 0], [1, 1]], np.float32), (count, 1, 1)), np.ones(count, np.float32),
+            np.tile(np.array([[0, 0], [1, 1]], np.float32), (count, 1, 1)),
+            np.ones(count, np.float32),
             ["map.correlation"], np.full((count, 1), -0.5, np.float32),
         ),
         "points/umap-2d/decoder": wire.MapPoints(

@@ -139,7 +139,7 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "body", "sentence"),
     [
-        ("compute", {"method": "isomap", "dims": 2}, "no map is named isomap-2d; there is pca"),
+        ("compute", {"method": "isomap", "dims": 2}, "no map is named isomap-2d; there is umap"),
         ("compute", {"method": "pca", "dims": 4}, "no map is named pca-4d"),
         ("compute", {"method": "pca"}, "compute lacks 'dims'"),
         ("compute", {"method": 3, "dims": 2}, "'method' of compute is of the wrong kind"),

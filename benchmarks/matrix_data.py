@@ -52,7 +52,7 @@ def packets(layers: int, across: int, points: int) -> dict[str, bytes]:
         estimates=[], can_add=False, added=[], atlases=[],
     )  # fmt: skip
     position = (own["position"] / (LENGTH - 1) * 65534).astype(np.uint16)
-    columns = [
+    columns: list[wire.NumberColumn | wire.NameColumn] = [
         wire.NumberColumn("position", "position", "number", "linear", False, 0.0, 1.0, position),
         wire.NameColumn(
             "mod5", "modulo 5", "name", list("01234"), (own["position"] % 5).astype(np.uint8)
@@ -62,7 +62,8 @@ def packets(layers: int, across: int, points: int) -> dict[str, bytes]:
         "about": about,
         "map/umap-2d/decoder": wire.MapPlaces(
             "umap-2d", "decoder", heads, queries, places(count, points),
-            np.tile(np.float32([[0, 0], [1, 1]]), (count, 1, 1)), np.ones(count, np.float32),
+            np.tile(np.array([[0, 0], [1, 1]], np.float32), (count, 1, 1)),
+            np.ones(count, np.float32),
             ["map.correlation"], np.full((count, 1), -0.5, np.float32),
         ),
         "points/umap-2d/decoder": wire.MapPoints(

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from attention_atlas.record.run import capture
     from attention_atlas.store.atlas import Atlas
     from attention_atlas.store.atlas import open_atlas as open
-    from attention_atlas.view import View, head_view, model_view, neuron_view
+    from attention_atlas.view import (
+        View,
+        head_view,
+        map_view,
+        matrix_view,
+        model_view,
+        neuron_view,
+    )
 
 __all__ = [
     "Atlas",
@@ -30,6 +37,8 @@ __all__ = [
     "capture",
     "check",
     "head_view",
+    "map_view",
+    "matrix_view",
     "model_view",
     "neuron_view",
     "open",
@@ -48,6 +57,8 @@ _HOMES = {
     "capture": ("record.run", "capture"),
     "check": ("record.check", "check"),
     "head_view": ("view", "head_view"),
+    "map_view": ("view", "map_view"),
+    "matrix_view": ("view", "matrix_view"),
     "model_view": ("view", "model_view"),
     "neuron_view": ("view", "neuron_view"),
     "open": ("store.atlas", "open_atlas"),

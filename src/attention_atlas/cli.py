@@ -29,12 +29,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-DEMO_TEXTS = (
-    "The farmer offered the traveller his horse because he was tired of walking.",
-    '"Come in," said Mary, "and tell me what Mary told you about the letter."',
-    "One, two, three, four, one, two, three, four, one, two, three, four.",
-)
-
 
 class Part(StrEnum):
     query = "query"
@@ -283,9 +277,11 @@ def export(
 
     opened = open_atlas(atlas)
     if output.suffix:
-        from attention_atlas.view import head_view
+        from attention_atlas.serve.maps import map_files
+        from attention_atlas.view import head_view, matrix_view
 
-        head_view(opened).save(output, exact=exact)
+        mapped = output.suffix == ".html" and map_files(opened)
+        (matrix_view if mapped else head_view)(opened).save(output, exact=exact)
     else:
         from attention_atlas.serve.export import save_folder
 
@@ -295,7 +291,6 @@ def export(
 
 @app.command()
 def demo(
-    model: Annotated[str, typer.Argument(metavar="[MODEL]")] = "builtin:gpt",
     as_text: Annotated[
         bool, typer.Option("--text", help="Print the receipt and each head's best link instead.")
     ] = False,
@@ -303,19 +298,24 @@ def demo(
     port: Port = None,
     browser: Browser = True,
 ) -> None:
-    """Capture a built-in model on three sentences and look at it."""
-    from attention_atlas.record.run import capture as run
+    """Look at two built-in models over two hundred sentences; needs no network."""
+    from attention_atlas.demo import MODELS, demo_atlases
 
-    atlas = run(model, list(DEMO_TEXTS), progress=False)
+    atlases = demo_atlases(say)
     if not as_text:
-        say(summary(atlas))
-        show([atlas], host, port, browser)
+        from attention_atlas.serve.live import LiveModel
+
+        for atlas in atlases:
+            say(f"{atlas.manifest.model}: {summary(atlas)}")
+        show(atlases, host, port, browser, [LiveModel(name) for name in MODELS])
         return
-    print(receipt_table(atlas.receipt))
-    print()
-    print("The strongest link of each head (who looks → at whom), first token left out:")
-    for line in strongest_links(atlas):
-        print(line)
+    for atlas in atlases:
+        print(f"{atlas.manifest.model}: {summary(atlas)}")
+        print(receipt_table(atlas.receipt))
+        print()
+        print("The strongest link of each head (who looks → at whom), first token left out:")
+        for line in strongest_links(atlas):
+            print(line)
 
 
 def show(

@@ -1,13 +1,14 @@
-"""See attention: head view, model view, neuron view, in one line each.
+"""See attention: head, model and neuron view, and the maps of all heads, in one line each.
 
 aa.head_view(atlas)                      an atlas, or what aa.capture gives
 aa.head_view(attention, tokens)          plain tensors, with the arguments of BertViz
 aa.model_view(…)  aa.neuron_view(atlas)
+aa.matrix_view(atlas)  aa.map_view(atlas, head="L5H1")
 view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from attention_atlas.errors import InputError, PickError
 from attention_atlas.head import Head
 from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.attention import Part, make
+from attention_atlas.serve.maps import map_files
 from attention_atlas.serve.rescue import find_attention
 from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.wire import Picks
@@ -43,13 +45,15 @@ class Html:
 class View:
     """One view of an atlas or of plain attention; a notebook shows it."""
 
-    def __init__(self, subject: Subject, picks: dict[str, Any]):
+    def __init__(self, subject: Subject, picks: dict[str, Any], model: Any = None):
         self.subject = subject
         self._picks = picks
+        self._model = model
         self._widget: Any = None
 
     def __repr__(self) -> str:
-        return f"<View: {self._picks['view']} of {self.subject!r}>"
+        kind = "map" if self._picks["tab"] == "map" else self._picks["view"]
+        return f"<View: {kind} of {self.subject!r}>"
 
     @property
     def picks(self) -> dict[str, Any]:
@@ -70,10 +74,12 @@ class View:
     def widget(self) -> Any:
         """The notebook widget behind the view, made on first use."""
         if self._widget is None:
+            from attention_atlas.serve.live import LiveModel
             from attention_atlas.widget import AtlasWidget
 
-            options = {"tab": "text", "chrome": "cell"}
-            self._widget = AtlasWidget(self.subject, dict(self._picks), options)
+            options = {"tab": self._picks["tab"], "chrome": "cell"}
+            model = None if self._model is None else LiveModel(self._model)
+            self._widget = AtlasWidget(self.subject, dict(self._picks), options, model)
         return self._widget
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -101,7 +107,7 @@ class View:
         return Html(b"".join(page_pieces(self.subject, self.picks, exact=exact)).decode())
 
 
-# The three views ---------------------------------------------------------------------------------
+# The views ---------------------------------------------------------------------------------------
 
 
 def head_view(
@@ -127,10 +133,7 @@ def head_view(
     attention is an Atlas or plain tensors with `tokens`; the other arguments are BertViz's.
     html_action "return" gives an object with the page in `.data`, "view" displays at once.
     """
-    subject = _subject(
-        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention,
-        cross_attention, encoder_tokens, decoder_tokens, include_layers, sys._getframe(1),
-    )  # fmt: skip
+    subject = _subject(locals(), sys._getframe(1))
     return _given(View(subject, _picks(subject, "head", input, tower, layer, heads)), html_action)
 
 
@@ -153,10 +156,7 @@ def model_view(
     tower: str | None = None,
 ) -> Any:
     """All layers and heads as small pictures. Arguments as in `head_view`."""
-    subject = _subject(
-        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention,
-        cross_attention, encoder_tokens, decoder_tokens, include_layers, sys._getframe(1),
-    )  # fmt: skip
+    subject = _subject(locals(), sys._getframe(1))
     picks = _picks(subject, "model", input, tower, None, None)
     picks["theme"] = _theme(display_mode)
     picks["shownLayers"] = None if include_layers is None else [int(one) for one in include_layers]
@@ -185,6 +185,41 @@ def neuron_view(
     return _given(View(atlas, picks), html_action)
 
 
+def matrix_view(
+    atlas: Any,
+    map: str | None = None,
+    *,
+    colour: str = "side",
+    search: str = "",
+    model: Any = None,
+    display_mode: str = "auto",
+    html_action: str | None = None,
+) -> Any:
+    """The maps of all heads, a row a layer: where each head's queries and keys lie.
+
+    map is the name of a layout, as umap-2d, the first there is if unset; colour is side, norm or a
+    column, as position or one of your own. With a model, new texts can be added in the notebook.
+    """
+    picks = _map_picks(atlas, map, colour, search, display_mode)
+    return _given(View(atlas, picks, model), html_action)
+
+
+def map_view(
+    atlas: Any,
+    head: str | None = None,
+    map: str | None = None,
+    *,
+    colour: str = "side",
+    search: str = "",
+    model: Any = None,
+    display_mode: str = "auto",
+    html_action: str | None = None,
+) -> Any:
+    """The map of one head, large. Arguments as in `matrix_view`."""
+    picks = _map_picks(atlas, map, colour, search, display_mode, head or _first_head(atlas))
+    return _given(View(atlas, picks, model), html_action)
+
+
 def _given(view: View, html_action: str | None) -> Any:
     if html_action == "return":
         return view.html()
@@ -201,28 +236,17 @@ def _given(view: View, html_action: str | None) -> Any:
 # What is looked at -------------------------------------------------------------------------------
 
 
-def _subject(
-    attention: Any,
-    tokens: Sequence[str] | None,
-    sentence_b_start: int | None,
-    prettify: bool,
-    encoder_attention: Any,
-    decoder_attention: Any,
-    cross_attention: Any,
-    encoder_tokens: Sequence[str] | None,
-    decoder_tokens: Sequence[str] | None,
-    layers: Sequence[int] | None,
-    caller: Any,
-) -> Subject:
+def _subject(given: Mapping[str, Any], caller: Any) -> Subject:
+    """From the arguments of a view, by their names; `caller` is the frame that gave them."""
+    attention, tokens, prettify = (given[n] for n in ("attention", "tokens", "prettify_tokens"))
     if isinstance(attention, Atlas):
         return attention
-    both = encoder_attention, decoder_attention, cross_attention, encoder_tokens, decoder_tokens
+    both = {name: given[name] for name in _BOTH}
     if attention is None:
-        parts = _sides(*both, layers)
-        given = {"encoder": encoder_tokens, "decoder": decoder_tokens}
-        streams = {name: texts for name, texts in given.items() if texts is not None}
-        return make(parts, streams, None, prettify)
-    if any(one is not None for one in both):
+        sides = {"encoder": both["encoder_tokens"], "decoder": both["decoder_tokens"]}
+        streams = {name: texts for name, texts in sides.items() if texts is not None}
+        return make(_sides(given), streams, None, prettify)
+    if any(one is not None for one in both.values()):
         raise InputError(
             "attention is for models with one tower; for an encoder–decoder leave it out and give "
             "encoder_attention, decoder_attention and cross_attention"
@@ -230,27 +254,27 @@ def _subject(
     if tokens is None:
         raise InputError("tokens are missing; give the tokens that the model read")
     found = find_attention(caller.f_locals, len(tokens)) if _is_empty(attention) else None
-    taken = attention if found is None else found[0]
-    subject = make([Part("self", taken, "text", "text", layers)], {"text": tokens},
-                   sentence_b_start, prettify)  # fmt: skip
+    part = Part(
+        "self", attention if found is None else found[0], "text", "text", given["include_layers"]
+    )
+    subject = make([part], {"text": tokens}, given["sentence_b_start"], prettify)
     if found is not None:
         subject.notes.append(f"the attention given was empty; shown is {found[1]}")
     return subject
+
+
+_BOTH = (
+    "encoder_attention", "decoder_attention", "cross_attention", "encoder_tokens", "decoder_tokens",
+)  # fmt: skip
 
 
 def _is_empty(attention: Any) -> bool:
     return isinstance(attention, tuple | list) and not attention
 
 
-def _sides(
-    encoder: Any,
-    decoder: Any,
-    cross: Any,
-    encoder_tokens: Sequence[str] | None,
-    decoder_tokens: Sequence[str] | None,
-    layers: Sequence[int] | None,
-) -> list[Part]:
+def _sides(given: Mapping[str, Any]) -> list[Part]:
     """The towers of an encoder–decoder, those that were given."""
+    encoder, decoder, cross, encoder_tokens, decoder_tokens = (given[name] for name in _BOTH)
     if encoder is None and decoder is None and cross is None:
         raise InputError(
             "there is nothing to see; give an Atlas, attention with tokens, or the attention of "
@@ -266,9 +290,9 @@ def _sides(
         ("cross", cross, "decoder", "encoder"),
     )
     return [
-        Part(name, given, queries, keys, _those_there(given, layers))
-        for name, given, queries, keys in known
-        if given is not None
+        Part(name, one, queries, keys, _those_there(one, given["include_layers"]))
+        for name, one, queries, keys in known
+        if one is not None
     ]
 
 
@@ -316,6 +340,30 @@ def _picks(
         "layer": number,
         "heads": [str(Head(prefix, number, one)) for one in picked],
     }
+
+
+def _map_picks(
+    atlas: Any, map: str | None, colour: str, search: str, display_mode: str,
+    head: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    if not isinstance(atlas, Atlas):
+        raise InputError(
+            "a map needs queries and keys, which plain attention has not; capture them: "
+            "aa.matrix_view(aa.capture(model, texts))"
+        )
+    there = map_files(atlas)
+    if map is not None and map not in there:
+        names = ", ".join(there) or "none yet; make one: atlas.layout('umap')"
+        raise PickError(f"no map is named {map!r}; there is {names}")
+    picks = _picks(atlas, "head", 0, None, None, None if head is None else [head])
+    return {
+        **picks, "tab": "map", "map": map or next(iter(there), ""), "mapHead": head,
+        "colour": colour, "search": search, "theme": _theme(display_mode),
+    }  # fmt: skip
+
+
+def _first_head(atlas: Any) -> str | None:
+    return str(atlas.heads()["head"].iloc[0]) if isinstance(atlas, Atlas) else None
 
 
 def _tower(subject: Subject, name: str | None) -> Tower:

@@ -139,7 +139,7 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "body", "sentence"),
     [
-        ("compute", {"method": "isomap", "dims": 2}, "no map is named isomap-2d; there is pca"),
+        ("compute", {"method": "isomap", "dims": 2}, "no map is named isomap-2d; there is umap"),
         ("compute", {"method": "pca", "dims": 4}, "no map is named pca-4d"),
         ("compute", {"method": "pca"}, "compute lacks 'dims'"),
         ("compute", {"method": 3, "dims": 2}, "'method' of compute is of the wrong kind"),
@@ -261,6 +261,7 @@ def test_two_atlases_never_mix(client: TestClient) -> None:
     assert (first["model"], second["model"]) == ("planted", "builtin:gpt")
     assert [one["address"] for one in first["atlases"]] == ["1/"]
     assert [one["address"] for one in second["atlases"]] == ["../"]
+    assert client.get("/0/", follow_redirects=False).headers["location"] == "../"
     assert client.get("/api/map/pca-2d/decoder").status_code == 404
     assert client.get("/1/api/map/pca-2d/decoder").status_code == 200
     assert client.post("/api/compute", json={"method": "pca", "dims": 2}).status_code == 200
@@ -310,7 +311,7 @@ def test_the_notebook_asks_by_message(plain: aa.Atlas, stand_in: Path) -> None:
     from attention_atlas.widget import AtlasWidget
 
     widget, sent = AtlasWidget(plain, {}, {}), []
-    widget.send = lambda message, buffers: sent.append((message, wire.unpack(buffers[0])))  # type: ignore[method-assign]
+    widget.send = lambda message, buffers: sent.append((message, wire.unpack(buffers[0])))
     widget._answer(
         None, {"kind": "do", "id": "1", "path": "compute", "body": {"method": "pca", "dims": 2}}, []
     )

@@ -1,4 +1,4 @@
-"""What a page is told of maps: places, points, colours, links, the mean; or why not."""
+"""What a page is told of maps: places, points, colours, the mean; or why not."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from attention_atlas.serve import wire
 from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.colours import kind_of
 from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.form import CAUSAL
 from tests import planted
 
 COUNT = 6
@@ -137,26 +136,6 @@ def test_a_list_as_long_as_the_words_colours_word_by_word(atlas: Atlas) -> None:
     assert names(column(atlas, "pos"))[:n] == expected
 
 
-def test_links_are_the_two_largest_weights(atlas: Atlas) -> None:
-    told = ask(atlas, "links/pca-2d/decoder/L0H1")
-    weights = atlas.weights(2, "L0H1")
-    first = int((atlas.tokens()["input"] < 2).sum())
-    for row in (0, 5, len(weights) - 1):
-        order = np.argsort(-weights[row])[:2]
-        assert told["key"][first + row].tolist() == (first + order).tolist()
-        expected = weights[row][order] * 65535
-        np.testing.assert_allclose(told["weight"][first + row], expected, atol=1)
-
-
-def test_a_row_with_one_key_has_one_link(tmp_path: Path) -> None:
-    texts = planted.sentences(2)
-    causal = planted.write(tmp_path / "x.atlas", texts, *planted.vectors(texts), form=CAUSAL)
-    causal.layout("pca", progress=False)
-    told = ask(causal, "links/pca-2d/decoder/L0H0")
-    assert told["key"][0].tolist() == [0, 65535]
-    assert told["weight"][0].tolist() == [65535, 0]
-
-
 def test_a_sampled_map_tells_of_its_own_tokens_only(tmp_path: Path) -> None:
     texts = planted.sentences(COUNT)
     small = planted.write(tmp_path / "x.atlas", texts, *planted.vectors(texts))
@@ -165,11 +144,6 @@ def test_a_sampled_map_tells_of_its_own_tokens_only(tmp_path: Path) -> None:
     assert told["token"].tolist() == [*made.query_tokens.tolist(), *made.key_tokens.tolist()]
     words = small.tokens()["text"].to_numpy()
     assert [told["texts"][one] for one in told["text"]] == words[told["token"]].tolist()
-    links, keys = ask(small, "links/pca-2d/decoder/L0H1"), made.key_tokens
-    input_of = small.tokens()["input"].to_numpy()
-    for row, pair in enumerate(links["key"]):
-        there = [keys[one] for one in pair if one != 65535]
-        assert all(input_of[one] == input_of[made.query_tokens[row]] for one in there)
     norms = ask(small, "norms/pca-2d/decoder")
     longest = np.linalg.norm(small.queries("L0H4")[made.query_tokens], axis=1).max()
     assert norms["high"][4, 0] == pytest.approx(longest)
@@ -198,7 +172,7 @@ def test_the_mean_is_over_the_inputs_that_reach_a_row(atlas: Atlas) -> None:
         ("map/../decoder", "no map is named '..'"),
         ("map/pca-2d/encoder", "has no group 'encoder'; there is decoder"),
         ("map/pca-2d", "does not say what it asks for"),
-        ("links/pca-2d/decoder/L9H9", "has no head 'L9H9'"),
+        ("links/pca-2d/decoder/L0H0", "nothing is called 'links'"),
         ("mean/5.1", "no head is named '5.1'"),
         ("mean/L7H0", "has layers 0 to 0, not 7"),
     ],

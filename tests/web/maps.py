@@ -46,7 +46,7 @@ def pixels(page: Page) -> npt.NDArray[np.uint8]:
 
 
 def inked(picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-    return np.any(np.abs(picture.astype(int) - PAPER) > 6, axis=2)
+    return np.asarray(np.any(np.abs(picture.astype(int) - PAPER) > 6, axis=2))
 
 
 def corner(page: Page) -> tuple[float, float]:

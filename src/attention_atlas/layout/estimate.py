@@ -11,7 +11,7 @@ TOKENS = 5000  # on a map at most, if nothing else is asked for
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
 
 # Method → seconds a head, a thousand points, a million pairs of points, on one core.
-COSTS = {"pca": (0.1, 0.1, 0.01), "tsne": (0.3, 0.5, 0.01), "umap": (0.2, 0.3, 0.01)}
+COSTS = {"umap": (0.4, 0.25, 0.005), "tsne": (0.6, 0.55, 0.0), "pca": (0.02, 0.12, 0.01)}
 
 
 def estimate(atlas: Atlas, method: str, cores: int, tokens: int = TOKENS) -> float:

@@ -25,7 +25,6 @@ from attention_atlas.serve.deeds import do
 from attention_atlas.serve.edges import make_edges
 from attention_atlas.serve.extra import map_extra
 from attention_atlas.serve.maps import (
-    map_links,
     map_norms,
     map_places,
     map_points,
@@ -283,7 +282,6 @@ ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "map": (2, 2, map_places),
     "points": (2, 2, map_points),
     "norms": (2, 2, map_norms),
-    "links": (3, 3, map_links),
     "extra": (3, 3, map_extra),
     "mean": (1, 1, mean_pattern),
 }

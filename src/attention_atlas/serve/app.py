@@ -95,6 +95,8 @@ def make_app(
 
     @app.get("/{number:int}/")
     def numbered_page(number: int) -> Response:
+        if number == 0:  # one page, one address: ways from page to page are relative
+            return Response(status_code=307, headers={"Location": "../"})
         return page(numbered(number))
 
     @app.get("/{number:int}/api/{path:path}")

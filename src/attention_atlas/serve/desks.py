@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from attention_atlas.serve import wire
-from attention_atlas.serve.about import about
 from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.grown import Grown
 from attention_atlas.serve.live import LiveModel
@@ -20,9 +19,7 @@ def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answe
     made = []
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
         others = [
-            wire.Neighbour(_way(number, other), told.title, len(told.inputs))
-            for other, told in enumerate(map(about, subjects))
-            if other != number
+            _neighbour(_way(number, at), other) for at, other in enumerate(subjects) if at != number
         ]
         if isinstance(subject, Atlas):
             grown = Grown(subject)
@@ -31,6 +28,13 @@ def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answe
         else:
             made.append(Answers(subject, others=others))
     return made
+
+
+def _neighbour(way: str, subject: Subject) -> wire.Neighbour:
+    """Reads no file: an atlas that is damaged must not keep the others from opening."""
+    if isinstance(subject, Atlas):
+        return wire.Neighbour(way, subject.manifest.model, subject.manifest.inputs)
+    return wire.Neighbour(way, "Attention", 1)
 
 
 def _way(here: int, there: int) -> str:

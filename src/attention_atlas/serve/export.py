@@ -14,6 +14,7 @@ from typing import Any
 from attention_atlas.errors import InputError, StoreError
 from attention_atlas.head import Head
 from attention_atlas.serve import wire
+from attention_atlas.serve.about import about
 from attention_atlas.serve.answers import LARGEST, Answers
 from attention_atlas.serve.static_files import SERVED, static
 from attention_atlas.serve.subject import Subject
@@ -22,6 +23,8 @@ from attention_atlas.store.files import write_whole
 from attention_atlas.store.manifest import Layer, Tower
 
 _PLACE = b"<!--ATLAS-DATA-->"
+EDGE_BYTES = 16_000_000  # of a saved map; sentences beyond are told apart, but not drawn
+MOST_FILES = 2_000  # of vectors in a folder, unless all was asked for
 _VECTOR_BYTES = 8_000_000  # of a saved neuron view; beyond, only the picked layer comes along
 
 
@@ -55,12 +58,19 @@ def page_pieces(
     if not place:
         raise StoreError("the template of saved pages is damaged; build it again: make web")
     answers = Answers(subject)
-    options = {"tab": "text", "picks": dict(picks), "chrome": "file", "live": False}
+    tab = picks.get("tab", "text")
+    options = {"tab": tab, "picks": dict(picks), "chrome": "file", "live": False}
     yield before
     yield _block('type="application/json" id="atlas-options"', _json(options))
+    edges = 0
     for name in _paths(subject, picks, exact, inputs):
-        content = base64.b64encode(wire.pack(answers.answer(name)))
-        yield _block(f'type="application/octet-stream;base64" data-path="{escape(name)}"', content)
+        packet = wire.pack(answers.answer(name))
+        if name.startswith("edges/"):
+            edges += len(packet)
+            if tab == "map" and not exact and edges > EDGE_BYTES:
+                continue
+        attributes = f'type="application/octet-stream;base64" data-path="{escape(name)}"'
+        yield _block(attributes, base64.b64encode(packet))
     yield after
 
 
@@ -101,6 +111,8 @@ def _paths(
     subject: Subject, picks: Mapping[str, Any], exact: bool, inputs: Sequence[int] | None
 ) -> Iterator[str]:
     numbers = range(len(subject)) if inputs is None else inputs
+    if picks.get("tab") == "map":
+        yield from map_paths(subject, picks.get("map", ""))
     yield from _overview(subject, numbers)
     if exact:
         yield from _rows(subject, numbers)
@@ -110,10 +122,27 @@ def _paths(
 
 def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
     numbers = range(len(subject))
+    yield from map_paths(subject)
     yield from _overview(subject, numbers)
-    yield from _vectors(subject, {}, True, numbers)
+    heads = sum(layer.heads for tower in subject.towers for layer in tower.layers)
+    if exact or heads * len(subject) <= MOST_FILES:
+        yield from _vectors(subject, {}, True, numbers)
     if exact:
         yield from _rows(subject, numbers)
+
+
+def map_paths(subject: Subject, picked: str | None = None) -> Iterator[str]:
+    """Everything of all maps, or of the picked one or the first where only one is to come along."""
+    infos = about(subject).maps
+    named = [one for one in infos if one.name == picked] or infos[:1]
+    for info in named if picked is not None else infos:
+        for group in info.groups:
+            for what in ("map", "points", "norms"):
+                yield f"{what}/{info.name}/{group.name}"
+    if infos:
+        for tower in subject.towers:
+            for layer, head in _heads(tower):
+                yield f"mean/{_name(subject, tower, layer, head)}"
 
 
 def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:

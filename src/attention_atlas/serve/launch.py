@@ -89,8 +89,8 @@ def _prepared(
 ) -> tuple[uvicorn.Server, socket.socket, str, Callable[[], None]]:
     static("page.html")  # says so now if nothing is built
     guard = Guard.of(host)
-    listener = _listen(host, port)
     app = make_app(subjects, guard, models)
+    listener = _listen(host, port)
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off",
         server_header=False,

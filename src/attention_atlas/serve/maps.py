@@ -1,8 +1,8 @@
 """Which maps does an atlas have, and what lies where on them?
 
-map/umap-2d/encoder · points/umap-2d/encoder · norms/umap-2d/encoder ·
-links/umap-2d/encoder/L5H1. A map is asked for by a name that is looked up among those found in
-the folder; no name that came from outside is ever made into a path.
+map/umap-2d/encoder · points/umap-2d/encoder · norms/umap-2d/encoder. A map is asked for by a name
+that is looked up among those found in the folder; no name that came from outside is ever made into
+a path.
 """
 
 from pathlib import Path
@@ -21,7 +21,6 @@ from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer
 
 Numbers = npt.NDArray[np.int64]
-STRONGEST = 2  # keys of each query that get a line
 _ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
 
 
@@ -163,39 +162,6 @@ def make_norms(
     ]
     packed = np.rint(np.stack(values) * 255).astype(np.uint8)
     return wire.MapNorms(name, group, len(lengths[0][0]), packed, low, high)
-
-
-# Lines -------------------------------------------------------------------------------------------
-
-
-def map_links(subject: object, name: str, group: str, head: str) -> wire.MapLinks:
-    atlas, _, found = find_group(subject, name, group)
-    if head not in found.heads:
-        raise PickError(f"the map {name} has no head {head[:40]!r} in {group}; as in L5H1")
-    layer = layer_of(atlas, head)
-    query_row = np.full(atlas.manifest.tokens, -1, np.int64)
-    key_row = np.full(atlas.manifest.tokens, -1, np.int64)
-    query_row[found.query_tokens] = np.arange(len(found.query_tokens))
-    key_row[found.key_tokens] = np.arange(len(found.key_tokens))
-    key = np.full((len(found.query_tokens), STRONGEST), -1, np.int64)
-    weight = np.zeros(key.shape, np.float32)
-    inputs = np.unique(atlas.tokens()["input"].to_numpy()[found.query_tokens])
-    for i in inputs.tolist():
-        looking = atlas.tokens(i, layer.queries)["token"].to_numpy()
-        looked = atlas.tokens(i, layer.keys)["token"].to_numpy()
-        rows = np.flatnonzero(query_row[looking] >= 0)
-        weights = atlas.weights(i, head, rows.tolist())
-        k = min(STRONGEST, weights.shape[1])
-        best = np.argsort(-weights, axis=1, kind="stable")[:, :k]
-        amount = np.take_along_axis(weights, best, 1)
-        to = query_row[looking[rows]]
-        key[to, :k] = np.where(amount > 0, key_row[looked[best]], -1)
-        weight[to, :k] = amount
-    none = np.iinfo(np.uint16 if len(found.key_tokens) < 65535 else np.uint32)
-    return wire.MapLinks(
-        name, group, head, np.where(key < 0, none.max, key).astype(none.dtype),
-        np.rint(weight * 65535).astype(np.uint16),
-    )  # fmt: skip
 
 
 # How things are found ----------------------------------------------------------------------------

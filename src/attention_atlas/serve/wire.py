@@ -322,21 +322,6 @@ class MapNorms:
 
 
 @dataclass(frozen=True)
-class MapLinks:
-    """`links/{name}/{group}/{head}`: the two strongest keys of each query of one head.
-
-    A key is told by its number among the keys of the map; the last number of the type where it
-    is not on the map, or where there is no second one.
-    """
-
-    map: str
-    group: str
-    head: str
-    key: Annotated[Array, Buffer(("u2", "u4"), "queries 2")]
-    weight: Annotated[Array, Buffer(("u2",), "queries 2")]  # 65535ths
-
-
-@dataclass(frozen=True)
 class MapExtra:
     """`extra/{name}/{group}/{input}`: an added input on a map that does not move for it."""
 
@@ -382,7 +367,6 @@ ANSWERS: dict[str, type] = {
     "map": MapPlaces,
     "points": MapPoints,
     "norms": MapNorms,
-    "links": MapLinks,
     "extra": MapExtra,
     "mean": MeanPattern,
     "progress": Progress,
@@ -437,14 +421,6 @@ class TokenPick:
 
 
 @dataclass(frozen=True)
-class PointPick:
-    """A point of the map: a token of the atlas, as query or as key."""
-
-    token: int
-    side: Literal["query", "key"]
-
-
-@dataclass(frozen=True)
 class Picks:
     """What the person chose."""
 
@@ -474,7 +450,6 @@ class Picks:
     search: str = ""
     searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815
     camera: Sequence[float] | None = None  # None: all in sight
-    point: PointPick | None = None
     lines: bool = True  # from each query to its strongest keys
     labels: bool = True
     sizeByNorm: bool = False  # noqa: N815

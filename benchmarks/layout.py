@@ -1,11 +1,16 @@
 """Ours against openTSNE, umap-learn and scikit-learn on the same heads: CPU time and quality.
 
-    python -m benchmarks.layout compare TEXT --heads 5 30 60
+    python -m benchmarks.layout compare TEXT --heads 5 17 42 68
     python -m benchmarks.layout growth TEXT
-    python -m benchmarks.layout full TEXT --heads 144
+    python -m benchmarks.layout full TEXT --pieces 0 1 2 3
 
 TEXT is any long text file (.txt or .txt.xz). Each measurement runs in a process of its own, on one
-thread; imports and compiling are left out of its CPU time. Results go to benchmarks/results/.
+thread; imports and compiling are left out of its CPU time. Results go to benchmarks/results/, row
+by row; what is there already is not measured again, so a run can be cut into slices. Remove the
+file of results to start over.
+
+`full` lays out 144 heads of 10,000 points of width 64 in four pieces of 36, each from another piece
+of the text: two neighbouring heads of MiniLM, 32 wide, make one. Capturing is not counted.
 """
 
 import argparse
@@ -35,6 +40,7 @@ from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import pair_repulsion
 from benchmarks.layout_data import text_points
+from benchmarks.layout_plot import growth_plot
 
 RESULTS = Path(__file__).parent / "results"
 Timed = tuple[Tensor, float]
@@ -204,53 +210,79 @@ def machine() -> dict[str, Any]:
     }
 
 
-def save(name: str, rows: list[dict[str, Any]]) -> None:
-    RESULTS.mkdir(exist_ok=True)
+def done(name: str) -> list[dict[str, Any]]:
     path = RESULTS / f"layout-{name}.json"
-    path.write_text(json.dumps({**machine(), "rows": rows}, indent=1) + "\n")
+    rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path.exists() else []
+    return rows
+
+
+def save(name: str, row: dict[str, Any]) -> None:
+    """Add a row to the results, each with its own time and load."""
+    print(json.dumps(row), flush=True)
+    RESULTS.mkdir(exist_ok=True)
+    about = machine()
+    row = {**row, "date": about.pop("date"), "load before": about.pop("load before")}
+    path = RESULTS / f"layout-{name}.json"
+    path.write_text(json.dumps({**about, "rows": [*done(name), row]}, indent=1) + "\n")
+
+
+def missing(name: str, **what: Any) -> bool:
+    return not any(what.items() <= row.items() for row in done(name))
 
 
 def compare(text: Path, heads: list[int], points: int, runs: list[str]) -> None:
     vectors = text_points(text, points // 2)
-    rows = []
     for head in heads:
         for name in runs:
-            rows.append({"head": head, **alone(name, vectors[head, None])})
-            print(json.dumps(rows[-1]), flush=True)
-            save("compare", rows)
+            if missing("compare", head=head, points=points, run=name):
+                row = alone(name, vectors[head, None])
+                save("compare", {"head": head, "points": points, **row})
 
 
 def growth(text: Path, sizes: list[int]) -> None:
     vectors = text_points(text, max(sizes) // 2)[30, None]
     half = vectors.shape[1] // 2
-    rows = []
     for size in sizes:
         some = torch.cat([vectors[:, : size // 2], vectors[:, half : half + size // 2]], 1)
         for name in ("pca ours", "tsne ours", "umap ours"):
-            rows.append({"points": size, **alone(name, some)})
-            print(json.dumps(rows[-1]), flush=True)
-            save("growth", rows)
+            if missing("growth", points=size, run=name):
+                save("growth", {"points": size, **alone(name, some)})
+    (Path(__file__).parent / "layout.svg").write_text(growth_plot(done("growth")))
 
 
-def full(text: Path, heads: int, points: int) -> None:
-    """All three 2-D maps of so many heads, neighbours shared, one process per core."""
-    pieces = [text_points(text, points // 2, piece) for piece in range(-(-heads // 72))]
-    vectors = torch.cat(pieces)[:heads]
+def wide_heads(text: Path, points: int, piece: int) -> Tensor:
+    """(36, points, 64): two neighbouring heads of MiniLM side by side."""
+    vectors = text_points(text, points // 2, piece)
+    return torch.cat([vectors[0::2], vectors[1::2]], 2)
+
+
+def full(text: Path, pieces: list[int], points: int) -> None:
+    """All three 2-D maps, neighbours shared, one process per core."""
+    for piece in pieces:
+        if missing("full", piece=piece, points=points):
+            save("full", {"piece": piece, "points": points, **full_piece(text, points, piece)})
+    rows = [row for row in done("full") if row["points"] == points]
+    print(f"{sum(r['heads'] for r in rows)} heads in {sum(r['wall_s'] for r in rows):.0f} s")
+
+
+def full_piece(text: Path, points: int, piece: int) -> dict[str, Any]:
+    vectors = wide_heads(text, points, piece)
     cores = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.perf_counter()
-        workers = []
-        for number in range(cores):
-            path = Path(folder) / f"{number}.pt"
+        paths = [Path(folder) / f"{number}.pt" for number in range(cores)]
+        for number, path in enumerate(paths):
             torch.save(vectors[number::cores].clone(), path)
-            command = [sys.executable, __file__, "share", str(path)]
-            workers.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        begin = time.perf_counter()
+        workers = [
+            subprocess.Popen(
+                [sys.executable, __file__, "share", str(path)], stdout=subprocess.PIPE, text=True
+            )
+            for path in paths
+        ]
         said = [worker.communicate()[0] for worker in workers]
         wall = time.perf_counter() - begin
-    row = {"heads": heads, "points": points, "wall_s": wall, "load after": os.getloadavg()[0]}
-    row["cpu_s"] = sum(json.loads(text.splitlines()[-1])["cpu_s"] for text in said)
-    print(row)
-    save("full", [row])
+    cpu_s = sum(json.loads(text.splitlines()[-1])["cpu_s"] for text in said)
+    return {"heads": len(vectors), "width": vectors.shape[2], "wall_s": wall, "cpu_s": cpu_s}
 
 
 def share(path: Path) -> None:
@@ -268,7 +300,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("what", choices=["compare", "growth", "full", "one", "share"])
     parser.add_argument("path", type=Path)
-    parser.add_argument("--heads", type=int, nargs="+", default=[5, 30, 60])
+    parser.add_argument("--heads", type=int, nargs="+", default=[5, 17, 42, 68])
+    parser.add_argument("--pieces", type=int, nargs="+", default=[0, 1, 2, 3])
     parser.add_argument("--points", type=int, default=10_000)
     parser.add_argument("--run", choices=RUNS, action="append")
     asked = parser.parse_args()
@@ -277,7 +310,7 @@ def main() -> None:
     elif asked.what == "growth":
         growth(asked.path, [1000, 2000, 5000, 10_000, 20_000, 50_000])
     elif asked.what == "full":
-        full(asked.path, asked.heads[0], asked.points)
+        full(asked.path, asked.pieces, asked.points)
     elif asked.what == "share":
         share(asked.path)
     else:

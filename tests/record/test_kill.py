@@ -105,7 +105,7 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
 
 def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "x.atlas", tmp_path / "corpus.txt"
-    corpus.write_text("\n".join(SENTENCES * 4))
+    corpus.write_text("\n".join(SENTENCES * 20))
     command = [sys.executable, "-m", "attention_atlas", "capture", "builtin:gpt", str(corpus)]
     process = subprocess.Popen([*command, "-o", str(folder)], stderr=subprocess.PIPE, text=True)
     for _ in range(600):
@@ -118,4 +118,4 @@ def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     assert "run the same command again" in talk and "Traceback" not in talk
     done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
-    assert len(aa.open(folder)) == len(SENTENCES) * 4
+    assert len(aa.open(folder)) == len(SENTENCES) * 20

@@ -1,5 +1,6 @@
 """Scores, cards and heads alike as the page gets them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -60,3 +61,11 @@ def test_a_large_atlas_says_how_to_measure_it(
 def test_a_saved_page_of_a_measured_atlas_carries_its_heads(answers: Answers) -> None:
     page = b"".join(page_pieces(answers.subject, {}))
     assert b'data-path="heads"' in page and b'data-path="card/L5H5"' in page
+
+
+def test_scores_and_heads_alike_asked_for_at_once_are_measured_once(tmp_path: Path) -> None:
+    fresh = Answers(atlases.gpt(tmp_path))
+    paths = ["heads", "alike", "card/L3H2", "heads", "card/L0H0", "alike"]
+    with ThreadPoolExecutor(len(paths)) as crowd:
+        told = list(crowd.map(fresh.packet, paths))
+    assert [wire.unpack(packet).get("error") for packet, _ in told] == [None] * len(paths)

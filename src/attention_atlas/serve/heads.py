@@ -1,5 +1,6 @@
 """What does the page show of heads? Their scores, their card, which of them do alike."""
 
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +19,7 @@ from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.scores import Scores
 
 SMALL = 64  # inputs that are measured while a person waits
+_measuring = Lock()  # a page asks for scores and for heads alike at once
 _alike: WeakKeyDictionary[Atlas, Alike] = WeakKeyDictionary()
 
 
@@ -31,15 +33,16 @@ def can_measure(atlas: Atlas) -> bool:
 def measured(subject: Subject) -> tuple[Atlas, Scores]:
     if not isinstance(subject, Atlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
-    scores = subject.scores()
-    if scores is not None:
-        return subject, scores
-    if not can_measure(subject):
-        raise PickError(
-            f"{subject.path.name} is not measured yet; run: attention-atlas measure "
-            f"{subject.path.name}"
-        )
-    return subject, measure_atlas(subject, progress=False)
+    with _measuring:
+        scores = subject.scores()
+        if scores is not None:
+            return subject, scores
+        if not can_measure(subject):
+            raise PickError(
+                f"{subject.path.name} is not measured yet; run: attention-atlas measure "
+                f"{subject.path.name}"
+            )
+        return subject, measure_atlas(subject, progress=False)
 
 
 def head_scores(subject: Subject) -> wire.HeadScores:

@@ -59,6 +59,7 @@ def test_a_large_atlas_says_how_to_measure_it(
 
 
 def test_a_saved_page_of_a_measured_atlas_carries_its_heads(answers: Answers) -> None:
+    assert answers.packet("heads")[1]
     page = b"".join(page_pieces(answers.subject, {}))
     assert b'data-path="heads"' in page and b'data-path="card/L5H5"' in page
 

@@ -6,7 +6,7 @@ for all heads. Clusters are cut from the tree of average linkage; the map puts h
 scaling, so that distances on it are as near to the true ones as two numbers a head allow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from attention_atlas.errors import InputError
 from attention_atlas.measure.look import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.stream import pieces
+from attention_atlas.store.stream import Piece, pieces
 
 ROWS = 128  # sampled
 LONGEST = 512  # keys; a longer row says little more and costs much
@@ -62,8 +62,16 @@ def sample_rows(atlas: Atlas, seed: int) -> dict[int, npt.NDArray[np.intp]]:
 
 def gather(atlas: Atlas, rows: dict[int, npt.NDArray[np.intp]]) -> tuple[list[str], list[Floats]]:
     """Head names, and for each input with rows (heads, rows, M)."""
+    names, found = of_first_stream(atlas, set(rows), lambda one: one.weights[:, rows[one.input]])
+    return names, [found[number] for number in sorted(found)]
+
+
+def of_first_stream(
+    atlas: Atlas, inputs: set[int], take: Callable[[Piece], Floats]
+) -> tuple[list[str], dict[int, Floats]]:
+    """Heads that look from the first stream at itself, and what `take` gives of them by input."""
     names: list[str] = []
-    found: dict[int, list[Floats]] = {number: [] for number in rows}
+    found: dict[int, list[Floats]] = {number: [] for number in inputs}
     stream = atlas.towers[0].layers[0].queries
     for tower in atlas.towers:
         for layer in tower.layers:
@@ -71,9 +79,9 @@ def gather(atlas: Atlas, rows: dict[int, npt.NDArray[np.intp]]) -> tuple[list[st
                 continue
             names += [head_name(atlas, tower, layer, head) for head in range(layer.heads)]
             for shard in range(len(atlas.manifest.shards)):
-                for piece in pieces(atlas, shard, tower, layer, only=set(rows)):
-                    found[piece.input].append(piece.weights[:, rows[piece.input]])
-    return names, [np.concatenate(found[number]) for number in sorted(found)]
+                for piece in pieces(atlas, shard, tower, layer, only=inputs):
+                    found[piece.input].append(take(piece))
+    return names, {number: np.concatenate(parts) for number, parts in found.items()}
 
 
 def mean_divergence(left: Sequence[Floats], right: Sequence[Floats]) -> Floats:

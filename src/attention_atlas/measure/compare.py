@@ -7,19 +7,18 @@ weights are aligned by characters first, and that is said.
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from attention_atlas.errors import InputError
 from attention_atlas.measure.align import aligned, cuts, onto
-from attention_atlas.measure.alike import LONGEST, mean_divergence
+from attention_atlas.measure.alike import LONGEST, mean_divergence, of_first_stream
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
-from attention_atlas.measure.run import head_name, measure_atlas
+from attention_atlas.measure.run import measure_atlas
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.scores import Scores
-from attention_atlas.store.stream import pieces
+from attention_atlas.store.stream import Piece
 
 INPUTS = 16  # shared inputs on which heads are set against each other
 
@@ -118,23 +117,17 @@ def _divergence(
 
 def _all_weights(atlas: Atlas, numbers: list[int]) -> tuple[list[str], list[Floats]]:
     """Names of the heads of the first stream, and (heads, N, N) for each input."""
-    names: list[str] = []
-    found: dict[int, list[Floats]] = {number: [] for number in numbers}
-    stream = atlas.towers[0].layers[0].queries
-    for tower in atlas.towers:
-        for layer in tower.layers:
-            if not layer.queries == layer.keys == stream:
-                continue
-            names += [head_name(atlas, tower, layer, head) for head in range(layer.heads)]
-            for shard in range(len(atlas.manifest.shards)):
-                for piece in pieces(atlas, shard, tower, layer, only=set(numbers)):
-                    if len(piece.seen) > LONGEST:
-                        raise InputError(
-                            f"input {piece.input} has {len(piece.seen)} tokens; heads are compared "
-                            f"on inputs of up to {LONGEST}"
-                        )
-                    found[piece.input].append(piece.weights)
-    return names, [np.concatenate(found[number]) for number in numbers]
+    names, found = of_first_stream(atlas, set(numbers), _whole)
+    return names, [found[number] for number in numbers]
+
+
+def _whole(piece: Piece) -> Floats:
+    if len(piece.seen) > LONGEST:
+        raise InputError(
+            f"input {piece.input} has {len(piece.seen)} tokens; heads are compared "
+            f"on inputs of up to {LONGEST}"
+        )
+    return piece.weights
 
 
 def _statistics(measured: list[Scores], names: tuple[str, str], measure: str) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from attention_atlas.serve.subject import Subject
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.scores import Scores
 
-SMALL = 64  # inputs that are measured while a person waits
+SMALL = 10_000  # heads × inputs that are measured while a person waits: seconds
 _measuring = Lock()  # a page asks for scores and for heads alike at once
 _alike: WeakKeyDictionary[Atlas, Alike] = WeakKeyDictionary()
 
@@ -27,7 +27,10 @@ def can_measure(atlas: Atlas) -> bool:
     """Whether heads can be shown: scores are there, or are made in a moment."""
     if (atlas.path / "scores.parquet").is_file():
         return True
-    return atlas.manifest.inputs <= SMALL and int(atlas.tokens().groupby("input").size().max()) > 1
+    heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
+    if heads * atlas.manifest.inputs > SMALL:
+        return False
+    return int(atlas.tokens().groupby("input").size().max()) > 1
 
 
 def measured(subject: Subject) -> tuple[Atlas, Scores]:

@@ -106,6 +106,7 @@ def times(rounds: int, count: int) -> str:
             names = list(sides)
             for name in names[turn % 3 :] + names[: turn % 3]:
                 spent[name].append(seconds(sides[name]))
+                print(f"round {turn + 1}: {name} {spent[name][-1][1]:.2f} s", flush=True)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         tokens = aa.open(folder).manifest.tokens
     lines = [

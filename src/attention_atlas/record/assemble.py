@@ -1,7 +1,8 @@
 """How do the pieces of many batches become the tensors of one shard?"""
 
+import math
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,11 @@ import torch
 from torch import Tensor
 
 from attention_atlas.record.call import Call
-from attention_atlas.record.layers import LayerCalls
 from attention_atlas.record.pieces import Piece
 from attention_atlas.store import softmax
-from attention_atlas.store.files import Array
+from attention_atlas.store.files import Array, Numbers
 from attention_atlas.store.shard import Block, Packer
 
-# fp16 keeps weights within 1e-3 of the model's; sampled rows must do better than that by half.
-ROUNDING_LIMIT = 5e-4
 LayerName = tuple[str, int]  # tower, layer number
 
 
@@ -29,32 +27,21 @@ class Shard:
         default_factory=lambda: defaultdict(dict)
     )
     calls: dict[LayerName, Call] = field(default_factory=dict)  # one of each layer, for its scale
-    rounding: dict[LayerName, float] = field(default_factory=lambda: defaultdict(float))
     run_error: float = 0.0
 
-    def rounded(self, layer: LayerCalls, name: LayerName) -> LayerCalls:
-        """The layer in fp16 where that is fine, at once, so that its memory is free again.
-
-        Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
-        """
-        if self.rounding[name] > ROUNDING_LIMIT or "weights" in self.keep:
-            return layer
-        steps = tuple(tuple(_in_half(call) for call in calls) for calls in layer.steps)
-        return replace(layer, steps=steps)
-
-    def tensors(self) -> dict[str, Array]:
-        """The arrays to write; each layer's pieces are let go as soon as they are joined."""
+    def tensors(self) -> dict[str, Numbers]:
+        """The arrays to write."""
         packer = Packer()
-        out: dict[str, Array] = {}
-        for tower, number in list(self.pieces):
-            by_input = self.pieces.pop((tower, number))
+        out: dict[str, Numbers] = {}
+        for tower, number in self.pieces:
+            by_input = self.pieces[tower, number]
             stem, call = f"{tower}.L{number}", self.calls[tower, number]
             ordered = [(index, piece) for index in sorted(by_input) for piece in by_input[index]]
             parts = [piece for _, piece in ordered]
             if parts[0].query.shape[-1]:
                 for what in ("query", "key", "value"):
                     if what in self.keep:
-                        out[f"{stem}.{what}"] = _joined([getattr(p, what) for p in parts])
+                        out[f"{stem}.{what}"] = Joined([getattr(p, what) for p in parts])
             if "weights" in self.keep or not parts[0].query.shape[-1]:
                 out[f"{stem}.weights"] = np.concatenate(
                     [_flat_weights(piece, call) for piece in parts], axis=1
@@ -67,23 +54,25 @@ class Shard:
         return out | packer.tensors
 
 
-def _in_half(call: Call) -> Call:
-    """Vectors in fp16; values stay as they are where one of them is beyond its range."""
-    low, high = torch.aminmax(call.value) if call.value.numel() else (0.0, 0.0)
-    fits = max(-float(low), float(high)) < torch.finfo(torch.float16).max
-    return replace(
-        call,
-        query=call.query.half(),
-        key=call.key.half(),
-        value=call.value.half() if fits else call.value.float(),
-    )
+class Joined:
+    """Vectors (H, Σ n, D) of many inputs, joined only when they are written.
 
+    Until then they lie in memory once. In float32 as soon as one of them needs it.
+    """
 
-def _joined(vectors: list[Tensor]) -> Array:
-    """(H, Σ n, D), in float32 as soon as one piece needs it."""
-    fine = any(v.dtype != torch.float16 for v in vectors)
-    kind = torch.float32 if fine else torch.float16
-    return np.asarray(torch.cat([v.to(kind) for v in vectors], dim=1).cpu().numpy())
+    def __init__(self, vectors: list[Tensor]):
+        self.vectors = vectors
+        heads, _, width = vectors[0].shape
+        self.shape = (heads, sum(v.shape[1] for v in vectors), width)
+        fine = any(v.dtype != torch.float16 for v in vectors)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if fine else np.float16)
+        self.itemsize = self.dtype.itemsize
+        self.nbytes = math.prod(self.shape) * self.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        # NumPy's, which stays on the thread that asks: torch's would fight the model's for cores.
+        parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
+        return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
 
 
 def _flat_weights(piece: Piece, call: Call) -> Array:

@@ -59,7 +59,8 @@ class Recorder:
 
     way   "named": our function under our name; "eager": under the name "eager"
     fast  run torch's fused attention as a plain run would; else the model's own eager code
-    detail  keep the model's own weights and each call's output as well
+    detail  keep the model's own weights as well
+    light   what is to stay of each call, when not all of it
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Recorder:
         way: str = "named",
         fast: bool = False,
         detail: bool = False,
+        light: Callable[[Call], Call] | None = None,
     ):
         self.model, self.way, self.fast, self.detail = model, way, fast, detail
+        self.light = light
         self.calls: list[Call] = []
         self._where = Where(model)
         self._context: Any = None
@@ -109,29 +112,28 @@ class Recorder:
         scaling = options.get("scaling")
         bias = options.get("position_bias")
         sink = options.get("s_aux", getattr(module, "sinks", None))
-        self.calls.append(
-            Call(
-                query=query.detach(),
-                key=key.detach(),
-                value=value.detach(),
-                scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
-                mask=None if mask is None else mask.detach(),
-                causal=self.fast and mask is None and _is_causal(module, query, options),
-                bias=None if bias is None else bias.detach(),
-                softcap=options.get("softcap"),
-                sink=None if sink is None else sink.detach().reshape(-1),
-                weights=weights.detach() if self.detail and weights is not None else None,
-                output=output.detach(),
-                unknown=tuple(
-                    sorted(
-                        name
-                        for name, value in options.items()
-                        if value is not None and name not in _KNOWN | {"scaling", "dropout"}
-                    )
-                ),
-                **self._where.describe(module),
-            )
+        call = Call(
+            query=query.detach(),
+            key=key.detach(),
+            value=value.detach(),
+            scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
+            mask=None if mask is None else mask.detach(),
+            causal=self.fast and mask is None and _is_causal(module, query, options),
+            bias=None if bias is None else bias.detach(),
+            softcap=options.get("softcap"),
+            sink=None if sink is None else sink.detach().reshape(-1),
+            weights=weights.detach() if self.detail and weights is not None else None,
+            output=output.detach(),
+            unknown=tuple(
+                sorted(
+                    name
+                    for name, value in options.items()
+                    if value is not None and name not in _KNOWN | {"scaling", "dropout"}
+                )
+            ),
+            **self._where.describe(module),
         )
+        self.calls.append(call if self.light is None else self.light(call))
         return output, weights
 
 

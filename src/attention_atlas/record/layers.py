@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from attention_atlas.record.call import Call
+from attention_atlas.record.call import Call, same_memory
 
 Group = tuple[str, bool]  # path of the tower's model, cross or not
 
@@ -59,19 +59,16 @@ def _merged(calls: list[Call]) -> list[Call]:
     merged = calls[:1]
     for call in calls[1:]:
         last = merged[-1]
-        if all(_same_memory(getattr(last, end), getattr(call, end)) for end in ("query", "key")):
+        if all(same_memory(getattr(last, end), getattr(call, end)) for end in ("query", "key")):
             output = None
             if last.output is not None and call.output is not None:
                 output = torch.cat([last.output, call.output], -1)
             value = torch.cat([last.value, call.value], -1)
-            merged[-1] = replace(last, value=value, output=output)
+            samples = last.samples + call.samples
+            merged[-1] = replace(last, value=value, output=output, samples=samples)
         else:
             merged.append(call)
     return merged
-
-
-def _same_memory(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.stride() == b.stride() and a.data_ptr() == b.data_ptr()
 
 
 def _numbers(firsts: list[Call]) -> tuple[list[int], int]:

@@ -33,9 +33,18 @@ class Look(Protocol):
 
 @contextmanager
 def watching(
-    model: PreTrainedModel, way: str, *, fast: bool = False, detail: bool = False, seed: int = 0
+    model: PreTrainedModel,
+    way: str,
+    *,
+    fast: bool = False,
+    detail: bool = False,
+    light: Callable[[Call], Call] | None = None,
+    seed: int = 0,
 ) -> Iterator[Look]:
-    """The model, watched in one way for as many batches as are wanted."""
+    """The model, watched in one way for as many batches as are wanted.
+
+    light  what is to stay of each call, when not all of it
+    """
 
     def roll() -> None:  # the same dice for each batch, so that a resumed run is the same run
         torch.manual_seed(seed)
@@ -53,7 +62,7 @@ def watching(
         tracer = Tracer(model, batch=len(next(iter(tensors.values()))), detail=detail)
         with tracer:  # only now: it would follow our own arithmetic too
             (run or model)(**tensors)
-        return tracer.take()
+        return tracer.take() if light is None else [light(call) for call in tracer.take()]
 
     with quiet_eval(model, seed):
         if way == "outputs":
@@ -62,7 +71,7 @@ def watching(
         elif way == "trace":
             yield traced
         else:
-            recorder = Recorder(model, way=way, fast=fast, detail=detail)
+            recorder = Recorder(model, way=way, fast=fast, detail=detail, light=light)
 
             def recorded(tensors: dict[str, Tensor], run: Any = None) -> list[Call]:
                 roll()

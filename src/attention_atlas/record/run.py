@@ -27,17 +27,17 @@ from attention_atlas.models.load import Loaded, load
 from attention_atlas.models.media import open_image
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.progress import bar
-from attention_atlas.record.assemble import ROUNDING_LIMIT, Shard
+from attention_atlas.record.assemble import Shard
 from attention_atlas.record.batches import Numbered, batches, bytes_of, refuse_lost_tokens
-from attention_atlas.record.call import Call
+from attention_atlas.record.call import Call, Sample
 from attention_atlas.record.finding import worst
 from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
-from attention_atlas.record.layers import layers_of
+from attention_atlas.record.layers import LayerCalls, layers_of
 from attention_atlas.record.observe import Look, watching
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
 from attention_atlas.record.receipt import Plan, probe
-from attention_atlas.record.spot import spot_check
+from attention_atlas.record.spot import Lighten, spot_check
 from attention_atlas.record.streams import (
     Ends,
     made_tokens,
@@ -55,9 +55,12 @@ from attention_atlas.store.write import Writer, is_whole
 KEEP = ("query", "key", "value", "weights")
 NEAR = 8  # how far to look for a second input of another length to make the receipt on
 REMEMBERED = 1_000  # encoded texts held in memory at most
-SHARD_BYTES = 64 * 2**20
-# Places of padding that take as long as one batch more: a GPU would rather pad than wait.
-WORTH = {"cpu": 12, "gpu": 10_000}
+SHARD_BYTES = 128 * 2**20
+# Places of padding that take as long as one batch more, in which a CPU reads all weights again and
+# a GPU waits for its kernels: 30 was measured with 85 million parameters on two cores.
+WORTH = {"cpu": 30, "gpu": 10_000}
+# fp16 keeps weights within 1e-3 of the model's; sampled rows must do better than that by half.
+ROUNDING_LIMIT = 5e-4
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,8 @@ class Run:
         self.bound = 0.0
         self.probed: list[int] = []
         self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
+        # Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
+        self.light = Lighten(everything="weights" in options.keep)
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -157,10 +162,14 @@ class Run:
         self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
         writer = Writer(self.folder, self.fingerprint, about, overwrite)
-        seed = self.options.seed
+        if writer.parts:
+            self.light.fine = set(writer.parts[-1].facts["fine"])
+        watched = watching(
+            self.loaded.model, plan.way, fast=plan.fast, light=self.light, seed=self.options.seed
+        )
         with (
             bar("capturing", len(self.given), progress) as draw,
-            watching(self.loaded.model, plan.way, fast=plan.fast, seed=seed) as self.look,
+            watched as self.look,
             ThreadPoolExecutor(1) as aside,
         ):
             draw(writer.inputs_done)
@@ -251,7 +260,7 @@ class Run:
         known = set(input_row(0, Input("text"), boundary=0, prompt=0, truncated=False, images=[]))
         columns = [name for name in _columns(self.given) if name not in known]
         tensors, inputs = shard.tensors(), input_table(rows, columns)
-        facts = {"run_error": shard.run_error, "fine": _fine(shard)}
+        facts = {"run_error": shard.run_error, "fine": sorted(self.light.fine)}
         return lambda: writer.add(tensors, inputs, token_table(writer.tokens_done, streams), facts)
 
     def _runnable(self, batch: list[Numbered]) -> Iterator[list[Numbered]]:
@@ -279,21 +288,23 @@ class Run:
         calls, streams = self._observe(tensors, items, plan)
         if self.options.generate:
             real = {}
-        exact = {(one.tower, one.layer) for one in plan.receipt.layers if one.exact}
         layers = layers_of(calls)
         if len(items) > 1:
             refuse_hidden_pads(self.loaded.model, layers, plan.ends, real)
+        exact = {(one.tower, one.layer) for one in plan.receipt.layers if one.exact}
+        layers = [one for one in layers if (plan.names[one.group], one.number) in exact]
+        coarse = self._spot(layers, plan, real, shard)
+        if coarse:  # once more, with these left as they are
+            self.light.fine |= coarse
+            self._add(batch, plan, shard, tokens, prompts)
+            return
         forms = Forms()
         ends_real: dict[tuple[Ends, int], tuple[Places, Places]] = {}
         made: dict[str, tuple[str, int]] = {}
         for layer in layers:
             name = (plan.names[layer.group], layer.number)
-            if name not in exact:
-                continue
             ends = plan.ends[layer.group, layer.number]
             shard.calls.setdefault(name, _without_tensors(layer.first))
-            self._spot(layer.steps, real.get(ends.queries), real.get(ends.keys), name, shard)
-            layer = shard.rounded(layer, name)
             if not self.options.generate:
                 n, k = sizes(layer, len(items))
                 made.setdefault(ends.queries, (layer.group[0], n))
@@ -346,26 +357,29 @@ class Run:
         return calls, streams
 
     def _spot(
-        self,
-        steps: tuple[tuple[Call, ...], ...],
-        queries: Tensor | None,
-        keys: Tensor | None,
-        name: tuple[str, int],
-        shard: Shard,
-    ) -> None:
-        for calls in steps:
-            for call in calls:
-                if not call.query.shape[-1]:
-                    continue
-                rounding, error = spot_check(call, queries, keys)
-                shard.rounding[name] = max(shard.rounding[name], rounding)
-                shard.run_error = worst(shard.run_error, error)
-                if not error <= max(1e-4, 8 * self.bound):
+        self, layers: list[LayerCalls], plan: Plan, real: dict[str, Tensor], shard: Shard
+    ) -> set[str]:
+        """Check this batch by its samples; gives the modules that fp16 is too coarse for."""
+        coarse: set[str] = set()
+        by_ends: dict[Ends, list[tuple[LayerCalls, str, Sample]]] = {}
+        for layer in layers:
+            mine = by_ends.setdefault(plan.ends[layer.group, layer.number], [])
+            for call in (call for calls in layer.steps for call in calls):
+                mine += [(layer, call.module, sample) for sample in call.samples]
+        for ends, mine in by_ends.items():
+            samples = [sample for _, _, sample in mine]
+            errors = spot_check(samples, real.get(ends.queries), real.get(ends.keys))
+            for (layer, module, _), error in zip(mine, errors, strict=True):
+                shard.run_error = worst(shard.run_error, error.output)
+                if not error.output <= max(1e-4, 8 * self.bound):
                     raise ModelError(
-                        f"layer {name[1]} of {name[0]} gave an output that its attention "
-                        f"does not explain (off by {error:.1e}); the capture was stopped, "
-                        "since its receipt would not be true"
+                        f"layer {layer.number} of {plan.names[layer.group]} gave an output that "
+                        f"its attention does not explain (off by {error.output:.1e}); the capture "
+                        "was stopped, since its receipt would not be true"
                     )
+                if error.rounding > ROUNDING_LIMIT:
+                    coarse.add(module)
+        return set() if self.light.everything else coarse - self.light.fine
 
     def _save_images(self, number: int) -> list[str]:
         """Pictures go into the atlas as they are, so that it can be shown anywhere."""
@@ -411,7 +425,8 @@ class Run:
         )  # fmt: skip
         can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
         if can_read and not self.options.generate:
-            receipt = with_stored_errors(receipt, Atlas(self.folder, draft), plan, self.probed)
+            stored = Atlas(self.folder, draft, just_written=True)
+            receipt = with_stored_errors(receipt, stored, plan, self.probed)
         writer.finish(receipt=receipt, **about)
 
 
@@ -421,10 +436,6 @@ def _refuse_nothing_exact(plan: Plan) -> None:
             f"no layer of this model could be captured exactly; the first one: "
             f"{plan.receipt.layers[0].reason}"
         )
-
-
-def _fine(shard: Shard) -> list[str]:
-    return sorted(f"{t}.L{n}" for (t, n), e in shard.rounding.items() if e > ROUNDING_LIMIT)
 
 
 def _columns(given: list[Input]) -> list[str]:
@@ -437,7 +448,7 @@ def _columns(given: list[Input]) -> list[str]:
 
 def _without_tensors(call: Call) -> Call:
     """A layer's constants, without holding its batch in memory."""
-    return replace(call, weights=None, output=None, mask=None, bias=None,
+    return replace(call, weights=None, output=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip
 
 

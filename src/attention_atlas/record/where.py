@@ -41,6 +41,8 @@ class Where:
 
     def __enter__(self) -> "Where":
         for module in self.names:
+            if _attends_never(module):
+                continue
             self._hooks.append(module.register_forward_pre_hook(self._enter))
             self._hooks.append(module.register_forward_hook(self._leave, always_call=True))
         return self
@@ -91,3 +93,8 @@ class Where:
             "visit": self._visits.get(module, 0),
             "step": max(self.step, 0),
         }
+
+
+def _attends_never(module: nn.Module) -> bool:
+    """torch's own layers without parts: linear maps, norms, embeddings, most of all modules."""
+    return type(module).__module__.startswith("torch.nn.") and not any(module.children())

@@ -48,13 +48,13 @@ def open_atlas(folder: str | Path) -> Atlas:
 
 
 class Shard:
-    """One safetensors file, checked against its checksum on first use."""
+    """One safetensors file, checked against its checksum on first use, where there is one."""
 
-    def __init__(self, path: Path, size: int, sha256: str):
+    def __init__(self, path: Path, size: int, sha256: str | None):
         self.path = path
         if not path.is_file():
             raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
-        if path.stat().st_size != size or files.checksum(path) != sha256:
+        if path.stat().st_size != size or (sha256 and files.checksum(path) != sha256):
             raise StoreError(f"{path} is damaged: its checksum does not match; capture it again")
         try:
             self._file = _safetensors(path)
@@ -89,9 +89,10 @@ class Terms:
 class Atlas:
     """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
 
-    def __init__(self, path: Path, manifest: Manifest):
+    def __init__(self, path: Path, manifest: Manifest, just_written: bool = False):
         self.path = path
         self.manifest = manifest
+        self._just_written = just_written  # by this very run, so that checksums need no look
         self._shards: dict[int, Shard] = {}
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -378,7 +379,8 @@ class Atlas:
         """One file of vectors, checked on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
-            self._shards[number] = Shard(self.path / about.file, about.bytes, about.sha256)
+            sha256 = None if self._just_written else about.sha256
+            self._shards[number] = Shard(self.path / about.file, about.bytes, sha256)
         return self._shards[number]
 
     def _find(self, name: str | Head) -> tuple[Tower, Layer, int]:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,22 @@ import pyarrow.parquet as pq
 from attention_atlas.errors import StoreError
 
 Array = npt.NDArray[Any]
+
+
+class Numbers(Protocol):
+    """An array, or something that becomes one when it is written."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def itemsize(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def __array__(self) -> Array: ...
+
+
 _CHUNK = 4 * 2**20
 _TYPES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32",
@@ -67,7 +83,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def write_tensors(
-    path: Path, tensors: Mapping[str, Array], metadata: dict[str, str] | None = None
+    path: Path, tensors: Mapping[str, Numbers], metadata: dict[str, str] | None = None
 ) -> str:
     """A safetensors file, never in memory as a whole; gives its checksum."""
     # Wider numbers first, so that each array starts at a multiple of its own width.

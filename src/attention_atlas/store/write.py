@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from attention_atlas.errors import StoreError
 from attention_atlas.store import files
-from attention_atlas.store.files import Array
+from attention_atlas.store.files import Numbers
 from attention_atlas.store.manifest import NAME, Manifest, Shard
 
 JOURNAL = "capture.json"
@@ -52,7 +52,7 @@ class Writer:
         return sum(part.tokens for part in self.parts)
 
     def add(
-        self, tensors: dict[str, Array], inputs: pa.Table, tokens: pa.Table, facts: dict[str, Any]
+        self, tensors: dict[str, Numbers], inputs: pa.Table, tokens: pa.Table, facts: dict[str, Any]
     ) -> None:
         number = f"{len(self.parts):05d}"
         vectors = self.folder / "vectors" / f"{number}.safetensors"

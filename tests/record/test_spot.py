@@ -1,0 +1,118 @@
+"""Sampled rows tell the truth about the whole, one layer at a time or many at one go."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from attention_atlas.record.call import Call
+from attention_atlas.record.layers import layers_of
+from attention_atlas.record.spot import Lighten, spot_check
+
+B, H, G, N, D = 5, 4, 2, 7, 8
+
+
+def made(seed: int, **others: Any) -> Call:
+    """A call whose output was worked out in double precision by plain NumPy."""
+    dice = torch.Generator().manual_seed(seed)
+    query, key, value = (torch.randn(B, h, N, D, generator=dice) * 3 for h in (H, G, G))
+    call = Call(
+        module=f"layers.{seed}.attention", tower="", cross=False, place=("layers", seed, 9),
+        visit=0, step=0, query=query, key=key, value=value, scale=0.5, **others,
+    )  # fmt: skip
+    moved = weights_of(call) @ value.numpy().astype(float).repeat(H // G, axis=1)
+    return replace(call, output=torch.from_numpy(moved).float().transpose(1, 2))
+
+
+def weights_of(call: Call, round_to: Any = np.float32) -> np.ndarray[Any, Any]:
+    query, key = (x.numpy().astype(round_to).astype(float) for x in (call.query, call.key))
+    logits = query @ key.repeat(H // G, axis=1).swapaxes(-1, -2) * call.scale
+    if call.softcap is not None:
+        logits = call.softcap * np.tanh(logits / call.softcap)
+    if call.bias is not None:
+        logits = logits + call.bias.numpy()
+    if call.mask is not None:
+        logits = np.where(call.mask.numpy(), logits, -1e30)
+    if call.causal:
+        logits = np.where(np.triu(np.ones((N, N), bool), 1), -1e30, logits)
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    extra = 0.0
+    if call.sink is not None:
+        extra = np.exp(call.sink.numpy()[:, None, None] - logits.max(-1, keepdims=True))
+    return np.asarray(powers / (powers.sum(-1, keepdims=True) + extra))
+
+
+def samples_of(calls: list[Call]) -> list[Any]:
+    light = Lighten()
+    return [sample for call in calls for sample in light(call).samples]
+
+
+MASK = torch.ones(B, 1, N, N, dtype=torch.bool)
+MASK[:, :, :, -2:] = False
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"mask": MASK},
+    {"mask": MASK[:1]},
+    {"causal": True},
+    {"bias": torch.linspace(-2, 2, H * N * N).reshape(1, H, N, N)},
+    {"softcap": 2.0},
+    {"sink": torch.tensor([0.0, 1.0, 2.0, 3.0])},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "+".join(kind) or "plain")
+def test_layers_checked_together_are_right_and_as_if_checked_alone(kind: dict[str, Any]) -> None:
+    calls = [made(seed, **kind) for seed in range(3)]
+    together = spot_check(samples_of(calls), None, None)
+    for call, errors in zip(calls, together, strict=True):
+        (alone,) = spot_check(samples_of([call]), None, None)
+        assert errors.output == pytest.approx(alone.output, abs=1e-6) and errors.output < 1e-5
+        by_hand = np.abs(weights_of(call) - weights_of(call, np.float16))[[0, -1]].max()
+        assert errors.rounding == pytest.approx(by_hand, rel=0.01)
+
+
+def test_one_wrong_layer_is_found_among_right_ones() -> None:
+    calls = [made(seed) for seed in range(4)]
+    calls[2] = replace(calls[2], scale=0.45)
+    calls.append(replace(made(7), mask=MASK))  # its output came from keys that it says are hidden
+    errors = [one.output for one in spot_check(samples_of(calls), None, None)]
+    assert [error > 1e-3 for error in errors] == [False, False, True, False, True]
+
+
+def test_padded_queries_do_not_count_and_weight_on_padded_keys_does() -> None:
+    real = torch.ones(B, N, dtype=torch.bool)
+    real[0, -1] = False  # the first input, which is in the sample, has one pad
+    broken = made(0, mask=real[:, None, None, :].expand(B, 1, N, N))
+    assert broken.output is not None
+    broken.output[0, -1] = math.nan
+    assert spot_check(samples_of([broken]), real, real)[0].output < 1e-5
+    assert spot_check(samples_of([broken]), None, None)[0].output == math.inf
+    looks = made(1)
+    lost = weights_of(looks)[0, :, :-1, -1].max()
+    assert spot_check(samples_of([looks]), real, real)[0].output == pytest.approx(lost, rel=1e-3)
+
+
+def test_what_stays_is_rounded_but_for_fine_modules_and_values_beyond_the_range() -> None:
+    light = Lighten(fine={"layers.1.attention"})
+    rounded, fine = light(made(0)), light(made(1))
+    huge = light(replace(made(2), value=torch.full((B, G, N, D), 1e6)))
+    kinds = [[x.dtype for x in (c.query, c.key, c.value)] for c in (rounded, fine, huge)]
+    half, full = torch.float16, torch.float32
+    assert kinds == [[half] * 3, [full] * 3, [half, half, full]]
+    assert Lighten(everything=True)(made(0)).query.dtype == full
+
+
+def test_queries_shared_by_two_calls_are_still_one_attention_after_rounding() -> None:
+    def calls_of(first: Call, second: Call) -> tuple[Call, ...]:
+        light = Lighten()
+        (layer,) = layers_of([light(first), light(second)])
+        return layer.steps[0]
+
+    first = made(0)
+    second = replace(first, value=first.value * 2)
+    (merged,) = calls_of(first, second)
+    assert merged.value.shape[-1] == 2 * D and len(merged.samples) == 2
+    assert len(calls_of(first, replace(second, query=first.query.clone()))) == 2

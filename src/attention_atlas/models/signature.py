@@ -1,7 +1,9 @@
 """What does a model take? Asked of the parameters of its forward pass."""
 
 import inspect
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 _KINDS = {
@@ -34,9 +36,15 @@ class Signature:
         return name in self.names or (self.open and name not in _OPTIONAL)
 
 
+@cache
+def _parameters(forward: Hashable) -> tuple[inspect.Parameter, ...]:
+    assert callable(forward)
+    return tuple(inspect.signature(forward).parameters.values())
+
+
 def signature(model: Any) -> Signature:
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    parameters = inspect.signature(type(inner).forward).parameters.values()
+    parameters = _parameters(type(inner).forward)
     names = frozenset(p.name for p in parameters)
     return Signature(
         names,

@@ -47,8 +47,10 @@ def watching(
     """
 
     def roll() -> None:  # the same dice for each batch, so that a resumed run is the same run
-        torch.manual_seed(seed)
-        np.random.seed(seed)
+        torch.set_rng_state(torch_dice)
+        np.random.set_state(numpy_dice)
+        if model.device.type != "cpu":
+            torch.manual_seed(seed)  # of all devices; slower than the line above
 
     def returned(tensors: dict[str, Tensor], run: Any = None) -> list[Call]:
         roll()
@@ -65,6 +67,7 @@ def watching(
         return tracer.take() if light is None else [light(call) for call in tracer.take()]
 
     with quiet_eval(model, seed):
+        torch_dice, numpy_dice = torch.get_rng_state(), np.random.get_state()
         if way == "outputs":
             with implementation(model, "eager"):
                 yield returned

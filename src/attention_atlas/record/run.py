@@ -239,7 +239,7 @@ class Run:
         size = 1 if plan.alone else self.options.batch_size
         worth = WORTH["cpu" if self.loaded.model.device.type == "cpu" else "gpu"]
         for batch in batches(items, size, worth):
-            for part in self._runnable(batch):
+            for part in [batch] if not self.options.generate else [[one] for one in batch]:
                 try:
                     self._add(part, plan, shard, tokens, prompts)
                 except CannotSplit:  # nothing told so before this batch
@@ -263,17 +263,6 @@ class Run:
         facts = {"run_error": shard.run_error, "fine": sorted(self.light.fine)}
         return lambda: writer.add(tensors, inputs, token_table(writer.tokens_done, streams), facts)
 
-    def _runnable(self, batch: list[Numbered]) -> Iterator[list[Numbered]]:
-        """The batch, or its inputs one by one where they cannot be padded together."""
-        if len(batch) > 1 and not self.options.generate:
-            try:
-                collate([item for _, item in batch], self.loaded)
-                yield batch
-                return
-            except ValueError:
-                pass
-        yield from ([one] for one in batch)
-
     def _add(
         self,
         batch: list[Numbered],
@@ -284,7 +273,12 @@ class Run:
     ) -> None:
         """Run a batch and put what it did into the shard."""
         items = [item for _, item in batch]
-        tensors, real = collate(items, self.loaded)
+        try:
+            tensors, real = collate(items, self.loaded)
+        except ValueError as problem:  # they cannot be padded together
+            if len(items) == 1:
+                raise
+            raise CannotSplit from problem
         calls, streams = self._observe(tensors, items, plan)
         if self.options.generate:
             real = {}

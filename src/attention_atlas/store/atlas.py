@@ -50,11 +50,11 @@ def open_atlas(folder: str | Path) -> Atlas:
 class Shard:
     """One safetensors file, checked against its checksum on first use, where there is one."""
 
-    def __init__(self, path: Path, size: int, sha256: str | None):
+    def __init__(self, path: Path, size: int, checksum: str | None):
         self.path = path
         if not path.is_file():
             raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
-        if path.stat().st_size != size or (sha256 and files.checksum(path) != sha256):
+        if path.stat().st_size != size or (checksum and files.checksum(path) != checksum):
             raise StoreError(f"{path} is damaged: its checksum does not match; capture it again")
         try:
             self._file = _safetensors(path)
@@ -379,8 +379,8 @@ class Atlas:
         """One file of vectors, checked on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
-            sha256 = None if self._just_written else about.sha256
-            self._shards[number] = Shard(self.path / about.file, about.bytes, sha256)
+            checksum = None if self._just_written else about.checksum
+            self._shards[number] = Shard(self.path / about.file, about.bytes, checksum)
         return self._shards[number]
 
     def _find(self, name: str | Head) -> tuple[Tower, Layer, int]:

@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Callable, Mapping
 from io import FileIO
 from pathlib import Path
@@ -43,6 +44,34 @@ _TYPES = {
     "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
     "bool": "BOOL",
 }  # fmt: skip
+
+
+class Checksum:
+    """SHA-256 over the CRC-32 of each block of 4 MiB.
+
+    It finds damage at three times the speed of SHA-256 alone, which was a large part of what a
+    capture cost. It is no seal: who wants to deceive can.
+    """
+
+    def __init__(self) -> None:
+        self._blocks = hashlib.sha256()
+        self._crc, self._room = 0, _CHUNK
+
+    def update(self, data: bytes | memoryview) -> None:
+        rest = memoryview(data)
+        while rest:
+            part, rest = rest[: self._room], rest[self._room :]
+            self._crc = zlib.crc32(part, self._crc)
+            self._room -= len(part)
+            if not self._room:
+                self._blocks.update(self._crc.to_bytes(4, "little"))
+                self._crc, self._room = 0, _CHUNK
+
+    def hexdigest(self) -> str:
+        whole = self._blocks.copy()
+        if self._room < _CHUNK:
+            whole.update(self._crc.to_bytes(4, "little"))
+        return whole.hexdigest()
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -100,7 +129,7 @@ def write_tensors(
         }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    digest = hashlib.sha256()
+    digest = Checksum()
 
     def write(part: Path) -> None:
         with part.open("wb", buffering=0) as file:
@@ -113,7 +142,7 @@ def write_tensors(
     return digest.hexdigest()
 
 
-def _stream(file: FileIO, digest: Any, data: bytes | memoryview) -> None:
+def _stream(file: FileIO, digest: Checksum, data: bytes | memoryview) -> None:
     """Write and forget, a chunk at a time.
 
     What was written goes to the disk at once and leaves the system's cache: new pages for a file
@@ -130,8 +159,11 @@ def _stream(file: FileIO, digest: Any, data: bytes | memoryview) -> None:
 
 
 def checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = Checksum()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Shard:
     file: str
     inputs: int
     bytes: int
-    sha256: str
+    checksum: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Manifest:
     keep: tuple[str, ...]
     receipt: Receipt
     shards: tuple[Shard, ...]
-    tables: dict[str, str]  # file → sha256
+    tables: dict[str, str]  # file → checksum
     options: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT

@@ -68,5 +68,5 @@ def read_scores(folder: Path, manifest: Manifest) -> Scores | None:
 
 def belongs_to(manifest: Manifest) -> str:
     """A word that changes with what was captured."""
-    sums = "".join(shard.sha256 for shard in manifest.shards)
+    sums = "".join(shard.checksum for shard in manifest.shards)
     return hashlib.sha256(sums.encode()).hexdigest()[:16]

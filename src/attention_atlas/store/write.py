@@ -57,14 +57,14 @@ class Writer:
         number = f"{len(self.parts):05d}"
         vectors = self.folder / "vectors" / f"{number}.safetensors"
         parts = self.folder / "parts"
-        sha256 = files.write_tensors(vectors, tensors)
+        checksum = files.write_tensors(vectors, tensors)
         files.write_table(parts / f"{number}.inputs.parquet", inputs)
         files.write_table(parts / f"{number}.tokens.parquet", tokens)
         entry = {
             "inputs": inputs.num_rows,
             "tokens": tokens.num_rows,
             "bytes": vectors.stat().st_size,
-            "sha256": sha256,
+            "checksum": checksum,
             "facts": facts,
         }
         files.write_json(parts / f"{number}.json", entry)
@@ -130,7 +130,9 @@ def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
 
 
 def _part(number: str, entry: dict[str, Any]) -> Part:
-    shard = Shard(f"vectors/{number}.safetensors", entry["inputs"], entry["bytes"], entry["sha256"])
+    shard = Shard(
+        f"vectors/{number}.safetensors", entry["inputs"], entry["bytes"], entry["checksum"]
+    )
     return Part(shard, entry["tokens"], entry["facts"])
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _SHOWN = ("importance", "importance-chosen", "entropy", "first-token", "previous", "induction")
+_MOST_CHANGED = 12  # heads of one name that are listed
 
 
 class Shape(StrEnum):
@@ -88,12 +89,23 @@ def heads(
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="An atlas folder.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same texts.")],
+    others: Annotated[
+        list[Path] | None, typer.Argument(metavar="[MORE...]", help="And more of them.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write page.html to look at instead.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set two models side by side: importance, RI, kinds, and heads that do alike."""
+    """Set models side by side on the same texts: importance, RI, kinds, heads that differ most."""
     from attention_atlas.measure.compare import compare as make
 
-    made = make(_open(first), _open(second))
+    atlases = [_open(path) for path in (first, second, *(others or ()))]
+    if save is not None:
+        from attention_atlas.serve.export import save_comparison
+
+        save_comparison(save, atlases)
+        print(save)
+        return
+    made = make(*atlases)
     if as_json:
         print(json.dumps(_plain(made), indent=1, ensure_ascii=False))
         return
@@ -104,10 +116,12 @@ def compare(
         ("heads of each kind", made.kinds),
     ):
         print(f"{title}\n{frame.to_string(float_format=lambda value: f'{value:.6f}')}\n")
-    print(f"nearest heads: {made.names[0]} → {made.names[1]} (divergence in bits)")
-    for name in made.heads[0]:
-        other, away = made.nearest(name)
-        print(f"  {name:12} {other:12} {away:.3f}")
+    for model, other in enumerate(made.names[1:], 1):
+        print(f"heads of {made.names[0]} and their nearest in {other}, least alike first (bits)")
+        for head, nearest, away in made.apart(model):
+            print(f"  {head:12} {nearest:12} {away:.3f}")
+        for head, away in (made.changed(model) or [])[:_MOST_CHANGED]:
+            print(f"  {head:12} from itself: {away:.3f}")
 
 
 def report(
@@ -172,6 +186,8 @@ def _plain(made: Any) -> dict[str, Any]:
         "importance-chosen": made.statistics_chosen.to_dict(),
         "kinds": made.kinds.to_dict(),
         "nearest": {name: made.nearest(name) for name in made.heads[0]},
+        "apart": {name: made.apart(at) for at, name in enumerate(made.names[1:], 1)},
+        "changed": {name: made.changed(at) for at, name in enumerate(made.names[1:], 1)},
     }
 
 

@@ -81,12 +81,14 @@ def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
                 values,
                 chance,
                 CHANCES[measure.chance],
+                measure.bounds,
             )
         )
     return made
 
 
 def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
+    from attention_atlas.measure.measure import AT_LEAST_0
     from attention_atlas.measure.run import Extra
     from attention_atlas.record.gradients import gradient_importance
 
@@ -94,4 +96,5 @@ def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
     return Extra(
         "gradient", "gradient importance", "mean over inputs of |∂ loss / ∂ gate of the head|",
         "Michel et al. 2019, Are Sixteen Heads Really Better than One?", np.asarray(values),
+        bounds=AT_LEAST_0,
     )  # fmt: skip

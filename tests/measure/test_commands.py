@@ -27,7 +27,13 @@ def test_measure_says_each_formula_once_and_then_that_it_is_done(
     assert run("measure", str(folder), "--json") == 0
     again = capsys.readouterr()
     assert "measured already" in again.err
-    assert set(json.loads(again.out)["entropy"]) == {"title", "formula", "source", "chance"}
+    assert set(json.loads(again.out)["entropy"]) == {
+        "title",
+        "formula",
+        "source",
+        "chance",
+        "range",
+    }
 
 
 def test_heads_are_listed_sorted_and_filtered(folder: Path, capsys: Captured) -> None:
@@ -57,7 +63,20 @@ def test_two_atlases_are_compared(folder: Path, capsys: Captured) -> None:
     made = json.loads(capsys.readouterr().out)
     assert made["nearest"]["L3H2"][0] == "L3H2" and not made["aligned"]
     assert run("compare", str(folder), str(folder)) == 0
-    assert "RI" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "RI" in out and "least alike first" in out and "from itself: 0.000" in out
+
+
+def test_a_comparison_is_saved_as_one_page(folder: Path, tmp_path: Path, capsys: Captured) -> None:
+    other = tmp_path / "bert.atlas"
+    aa.capture("builtin:bert", [OTHER], path=other, progress=False)
+    page = tmp_path / "page.html"
+    assert run("compare", str(folder), str(other), "--save", str(page)) == 0
+    assert capsys.readouterr().out.strip() == str(page)
+    text = page.read_text(encoding="utf-8")
+    for path in ("about", "compare/0", "reaction/0/0", "heads", "card/L3H2", "input/1"):
+        assert f'data-path="{path}"' in text
+    assert 'data-path="input/0"' not in text  # the other model did not read it
 
 
 def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(

@@ -63,6 +63,9 @@ def heads(
         str, typer.Option(help="A score (largest first), kind, head, or odd: worth a look.")
     ] = "head",
     head: Annotated[str | None, typer.Option(help="All that is known of one head.")] = None,
+    relations: Annotated[
+        bool, typer.Option("--relations", help="Who follows which relation of the trees given.")
+    ] = False,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
 ) -> None:
@@ -72,14 +75,13 @@ def heads(
     if head is not None:
         _print_card(opened, str(Head.parse(head)))
         return
+    if relations:
+        _print_relations(opened, as_json, as_csv)
+        return
     frame = _sorted(opened, opened.heads(), sort)
     if kind is not None:
         frame = frame[frame["kind"] == str(kind)]
-    if as_json:
-        print(frame.to_json(orient="records", indent=1, force_ascii=False))
-    elif as_csv:
-        print(frame.to_csv(index=False), end="")
-    else:
+    if not _printed(frame, as_json, as_csv):
         extra = [sort] if sort in scores.measures and sort not in _SHOWN else []
         columns = [name for name in (*_SHOWN, *extra) if name in frame.columns]
         shown = frame[["head", "kind", "margin", "agree", *columns]]
@@ -160,6 +162,30 @@ def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
             f"there is no score {by!r} to sort by; there are {', '.join(frame.columns)}"
         )
     return frame.sort_values(by, ascending=by == "kind", kind="stable")
+
+
+def _printed(frame: "pd.DataFrame", as_json: bool, as_csv: bool) -> bool:
+    """Whether a whole table was asked for, and now is there."""
+    if as_json:
+        print(frame.to_json(orient="records", indent=1, force_ascii=False))
+    elif as_csv:
+        print(frame.to_csv(index=False), end="")
+    return as_json or as_csv
+
+
+def _print_relations(atlas: "Atlas", as_json: bool, as_csv: bool) -> None:
+    """All of them as data; for people the best head of each."""
+    from attention_atlas.measure.relations import best_heads
+
+    table = atlas.relations()
+    if table is None:
+        raise PickError(
+            f"no trees were given for {atlas.path.name}; run: attention-atlas measure "
+            f"{atlas.path.name} --conllu FILE"
+        )
+    if not _printed(table, as_json, as_csv):
+        typer.echo("best head of each relation, above the best fixed offset", err=True)
+        print(best_heads(table).to_string(index=False, float_format=lambda value: f"{value:.3f}"))
 
 
 def _print_card(atlas: "Atlas", name: str) -> None:

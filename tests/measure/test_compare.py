@@ -13,9 +13,7 @@ from attention_atlas.measure.align import aligned, cuts, onto
 from attention_atlas.measure.alike import alike, clusters, gather, sample_rows, scaled
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.card import card
-from attention_atlas.measure.conllu import read_conllu
 from attention_atlas.measure.importance import importance_table, statistics
-from attention_atlas.measure.syntax import Matched, best_offset, by_words
 from attention_atlas.store.scores import Scores
 from tests.atlases import OTHER, SENTENCE
 
@@ -209,40 +207,6 @@ def test_the_card_of_a_head_holds_what_is_known_of_it(gpt: aa.Atlas) -> None:
 
 
 # Trees -------------------------------------------------------------------------------------------
-
-
-def test_a_tree_is_read_with_its_places_and_links(tmp_path: Path) -> None:
-    (tmp_path / "a.conllu").write_text(TREE)
-    (sentence,) = read_conllu(tmp_path / "a.conllu")
-    assert [(w.start, w.end) for w in sentence.words] == [
-        (0, 3),
-        (4, 7),
-        (8, 11),
-        (12, 16),
-        (16, 17),
-    ]
-    tokens = pd.DataFrame({"start": [-1, 0, 4, 6, 8, 12, 16], "end": [-1, 3, 6, 7, 11, 16, 17]})
-    one = Matched(sentence, tokens)  # "cat" is two tokens
-    assert [word.tolist() for word in one.words] == [[1], [2, 3], [4], [5], [6]]
-    links = {(a, b) for a, b in zip(*np.nonzero(one.linked), strict=True) if a < b}
-    assert links == {(0, 1), (1, 2), (2, 3)}
-    assert best_offset([one]) == pytest.approx(
-        3 / 4
-    )  # one back: cat, saw, dogs of four linked words
-    weights = np.zeros((1, 7, 7))
-    weights[0, 2, 4], weights[0, 3, 5] = 1, 1
-    words = by_words(weights, one.words)
-    assert words[0, 1].tolist() == [0, 0, 0.5, 0.5, 0]
-
-
-def test_syntax_is_scored_above_the_best_offset(tmp_path: Path) -> None:
-    (tmp_path / "a.conllu").write_text(TREE)
-    atlas = aa.capture(
-        "builtin:bert", "The cat saw dogs.", path=tmp_path / "t.atlas", progress=False
-    )
-    atlas.measure(conllu=tmp_path / "a.conllu", progress=False)
-    values = atlas.heads()["syntax"]
-    assert values.notna().all() and values.between(-0.75, 0.25).all()
 
 
 @pytest.mark.parametrize(

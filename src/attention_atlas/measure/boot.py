@@ -55,8 +55,8 @@ class Mean:
         tail = 100 * (1 - LEVEL) / 2
         low, high = np.nanpercentile(known, [tail, 100 - tail], axis=0)
         value = self.value
-        wider = np.array([_wider(int(count)) for count in self.counts])
-        low, high = value + (low - value) * wider, value + (high - value) * wider
+        wide = np.array([wider(int(count)) for count in self.counts])
+        low, high = value + (low - value) * wide, value + (high - value) * wide
         if bounds is not None:  # rounding may leave the mean itself a hair outside
             low = np.minimum(np.maximum(low, bounds[:, 0]), value)
             high = np.maximum(np.minimum(high, bounds[:, 1]), value)
@@ -71,7 +71,7 @@ def draws(seed: int, inputs: list[int]) -> Floats:
     ).astype(np.float64)
 
 
-def _wider(count: int) -> float:
+def wider(count: int) -> float:
     """t quantile × √(n / (n − 1)) over the normal quantile (Cornish–Fisher series)."""
     if count < FEWEST:
         return 1.0

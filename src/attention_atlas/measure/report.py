@@ -13,6 +13,7 @@ import pandas as pd
 from attention_atlas.errors import InputError
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.importance import importance_table
+from attention_atlas.measure.relations import best_heads
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.scores import Scores
@@ -60,6 +61,7 @@ def report(atlas: Atlas, scores: Scores) -> str:
         _table(importance_table(scores, "importance-chosen"), "rows with a choice"),
         "<h2>Kinds</h2>", _kinds(atlas, scores),
         "<h2>Scores</h2>", *(_picture(atlas, scores, name) for name in scores.measures),
+        *_relations(atlas),
         "<h2>Worth a look</h2>", _odd(scores),
         "<h2>All heads</h2>", _all(scores),
     ]  # fmt: skip
@@ -147,6 +149,27 @@ def _odd(scores: Scores) -> str:
         for head, by in zip(rows["head"], rows["by"], strict=True)
     )
     return f"<ol>{items}</ol>"
+
+
+def _relations(atlas: Atlas) -> list[str]:
+    """Where trees were given: who follows each relation best."""
+    table = atlas.relations()
+    if table is None:
+        return []
+    best = best_heads(table).rename(columns={"way": "looks"})
+    rows = "".join(
+        f"<tr><td>{escape(str(row['relation']))}</td><td>{escape(str(row['looks']))}</td>"
+        f"<td>{escape(str(row['head']))}</td><td>{row['right']:.3f}</td><td>{row['low']:.3f} … "
+        f"{row['high']:.3f}</td><td>{row['baseline']:.3f} ({row['offset']:+d})</td>"
+        f"<td>{row['words']}</td></tr>"
+        for row in best.to_dict("records")
+    )
+    names = ("relation", "looks", "head", "right", "95 % interval", "best offset", "words")
+    return [
+        "<h2>Relations</h2><p>The head that follows each relation of the trees given furthest "
+        "above the best fixed offset; up: to the word it depends on, down: from there.</p>"
+        f"<table><tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>{rows}</table>"
+    ]
 
 
 def _all(scores: Scores) -> str:

@@ -408,6 +408,17 @@ class NearHead:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """A relation of the trees given that a head follows better than a fixed offset."""
+
+    relation: str
+    way: Literal["up", "down"]  # up: to the word that it depends on
+    right: float  # share of the words
+    baseline: float  # of the best offset
+    words: int
+
+
+@dataclass(frozen=True)
 class HeadCard:
     """`card/{head}`: what is known of one head beyond its row of `heads`."""
 
@@ -420,6 +431,7 @@ class HeadCard:
     found: Sequence[str]  # sentences: what stands out
     nearest: Sequence[NearHead]
     telling: Sequence[int]  # inputs that show its kind best
+    relations: Sequence[Followed] = ()
 
 
 @dataclass(frozen=True)

@@ -314,6 +314,15 @@ export interface NearHead {
   divergence: number;
 }
 
+/** A relation of the trees given that a head follows better than a fixed offset. */
+export interface Followed {
+  relation: string;
+  way: "up" | "down";
+  right: number;
+  baseline: number;
+  words: number;
+}
+
 /** `card/{head}`: what is known of one head beyond its row of `heads`. */
 export interface HeadCard {
   head: string;
@@ -325,6 +334,7 @@ export interface HeadCard {
   found: string[];
   nearest: NearHead[];
   telling: number[];
+  relations: Followed[];
 }
 
 /** One model of a comparison, on the inputs that all of them read. */

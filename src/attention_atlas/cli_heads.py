@@ -128,14 +128,23 @@ def compare(
 
 def report(
     atlas: Folder,
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="report.html to write.")],
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (by Chromium)."),
+    ],
 ) -> None:
-    """Write what is known of every head as one HTML page for reading and printing."""
+    """Write what is known of every head as one page for reading and printing."""
+    from attention_atlas.measure.report import report as make
     from attention_atlas.measure.report import write_report
 
     opened = _open(atlas)
-    opened.measure()
-    write_report(opened, output)
+    scores = opened.measure()
+    if output.suffix == ".pdf":
+        from attention_atlas.serve.figure import print_page
+
+        print_page(output, make(opened, scores))
+    else:
+        write_report(opened, output)
     print(output)
 
 

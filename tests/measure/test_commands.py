@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.serve.figure import with_page
 from tests.atlases import OTHER, SENTENCE
 from tests.test_bad_input import Captured, run, sentence
 
@@ -87,3 +89,31 @@ def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
     assert "The heads of builtin:gpt" in page and "L5H5" in page
     assert "<script" not in page and "http" not in page
     assert page.count("<svg") == 18  # kinds, and the 17 scores that a causal model has
+
+
+def test_the_report_is_printed_as_a_pdf(folder: Path, tmp_path: Path) -> None:
+    assert run("report", str(folder), str(tmp_path / "report.pdf")) == 0
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-") and content.count(b"/Type /Page\n") >= 2
+
+
+def test_no_column_of_the_printed_report_is_cut_off(folder: Path, tmp_path: Path) -> None:
+    assert run("report", str(folder), str(tmp_path / "report.html")) == 0
+
+    def beyond(page: Any) -> bytes:
+        page.set_viewport_size({"width": 688, "height": 1000})  # A4 less its margins
+        page.emulate_media(media="print")
+        page.goto((tmp_path / "report.html").as_uri())
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        return str(wide).encode()
+
+    assert int(with_page(beyond)) <= 688
+
+
+def test_without_a_browser_a_pdf_says_what_it_needs(
+    folder: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CHROME_PATH", raising=False)
+    assert run("report", str(folder), str(tmp_path / "report.pdf")) == 2
+    assert "needs a Chromium" in sentence(capsys)

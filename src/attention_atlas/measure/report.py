@@ -32,7 +32,15 @@ td:first-child, th:first-child { text-align: left }
 figure { display: inline-block; margin: 0 1.5rem 1rem 0; break-inside: avoid }
 figcaption { font-size: 12px; max-width: 20rem } small { color: #5b5f66 }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em }
-@media print { body { max-width: none; margin: 0 } table { break-inside: auto } }
+.wide { overflow-x: auto }
+@media print {
+  body { max-width: none; margin: 0; padding: 0; background: none }
+  table { break-inside: auto }
+  .wide { overflow: visible }
+  .wide table { font-size: 6.5px; width: 100% }
+  .wide td, .wide th { padding: 1px 2px }
+  .wide th { overflow-wrap: anywhere }
+}
 """
 
 
@@ -188,4 +196,4 @@ def _all(scores: Scores) -> str:
             f"<tr><td>{escape(str(head_name))}</td><td>{escape(str(kind))}</td>"
             f"<td>{agree:.0%}</td>{''.join(cells)}</tr>"
         )
-    return f'<div style="overflow-x:auto"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -119,6 +120,17 @@ def test_heads_that_differ_most_are_listed_with_their_nearest(open_page: Open, m
     first = rows.first.locator("td").all_inner_texts()
     assert first[0] == same[0][0] and first[3] == f"{same[0][1]:.3f}"
     assert page.locator("[data-testid=head-map] circle").count() == 72
+
+
+def test_the_comparison_is_exported_as_a_figure(open_page: Open, made: Any) -> None:
+    page = open_page("gpt", HASH)
+    page.wait_for_selector("[data-testid=reaction-1]")
+    figure = ElementTree.fromstring(page.evaluate("attentionAtlas.svg()"))
+    words = ["".join(one.itertext()) for one in figure.iter("{http://www.w3.org/2000/svg}text")]
+    ri = f"{made.statistics_chosen.loc['RI'].tolist()[1]:.6f}"
+    assert words.count(ri) >= 2  # beside its bar and in the table
+    assert any("The farmer offered" in one for one in words)  # the input that the menu names
+    assert len(list(figure.iter("{http://www.w3.org/2000/svg}image"))) == 2
 
 
 def test_what_cannot_be_compared_is_said_in_its_frame(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -100,6 +101,21 @@ def test_the_distribution_counts_every_head_and_marks_the_picked_one(
     page.get_by_test_id("kind-parallel").check()
     kept = page.locator("[data-testid=head-table] tbody tr").count()
     expect(page.get_by_test_id("distribution-told")).to_contain_text(f"{kept} heads")
+
+
+def test_the_tab_is_exported_as_a_figure_that_stands_alone(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads&score=entropy&heads=L3H2")
+    figure = ElementTree.fromstring(page.evaluate("attentionAtlas.svg()"))
+    marks = {
+        name: list(figure.iter(f"{{http://www.w3.org/2000/svg}}{name}"))
+        for name in ("rect", "circle", "text")
+    }
+    shade = page.get_by_test_id("cell-L3H2").evaluate("cell => getComputedStyle(cell).fill")
+    assert sum(one.get("fill") == shade for one in marks["rect"]) >= 1
+    assert len(marks["circle"]) == 36 + 36 + 1  # scatter, strip, and the ring around the picked one
+    assert not [one for one in figure.iter() if "var(" in str(one.attrib)]
+    words = " ".join("".join(one.itertext()) for one in marks["text"])
+    assert "36 heads: mean" in words and "entropy" in words
 
 
 def test_hints_of_this_tab_cover_nothing(open_page: Open) -> None:

@@ -122,6 +122,18 @@ def test_heads_that_differ_most_are_listed_with_their_nearest(open_page: Open, m
     assert page.locator("[data-testid=head-map] circle").count() == 72
 
 
+def test_three_models_stand_side_by_side(open_page: Open, subjects: dict[str, Any]) -> None:
+    page = open_page("gpt", "tab=heads&versus=[0,4]")  # bert, and gpt captured once more
+    made: Any = aa.compare(subjects["gpt"], subjects["bert"], subjects["bare"])
+    assert page.locator("[data-testid=statistics-chosen] thead th").count() == 4
+    for place, name in enumerate(made.names):
+        shown = page.get_by_test_id(f"ri-chosen-{place}").text_content()
+        assert shown == f"{made.statistics_chosen[name]['RI']:.6f}"
+    expect(page.get_by_test_id("reaction-2")).to_be_visible()
+    bits = page.locator("[data-testid=differ-2] tbody td.aa-number").all_inner_texts()
+    assert bits == ["0.000"] * 12  # every head finds itself again
+
+
 def test_the_comparison_is_exported_as_a_figure(open_page: Open, made: Any) -> None:
     page = open_page("gpt", HASH)
     page.wait_for_selector("[data-testid=reaction-1]")

@@ -67,6 +67,35 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "all-heads": ("All heads: layers down, heads across", {"view": "model"}),
     "neurons": ("Neurons: query, key, their product, and the softmax", {"view": "neuron"}),
     "heat-map": ("Heat-map: rows look, columns are looked at", {"view": "heat"}),
+    "heads": (
+        "What each head is: kinds, two scores, one score's distribution, every score, the card",
+        {"tab": "heads"},
+    ),
+    "heads-score": (
+        "The same, coloured by a score and sorted by it",
+        {"tab": "heads", "score": "induction", "order": "induction", "layer": 4, "heads": ["L4H5"]},
+    ),
+    "heads-alike": (
+        "Heads that do alike lie near each other; only parallel ones are listed",
+        {"tab": "heads", "across": "alike", "kinds": ["parallel"]},
+    ),
+    "compare": (
+        "Two models on the same texts: RI, importance, kinds",
+        {"tab": "heads", "versus": [0]},
+    ),
+    "compare-reactions": (
+        "Their reactions to one input, side by side",
+        {"tab": "heads", "versus": [0]},
+    ),
+    "compare-differ": (
+        "The heads that differ most, and all heads on one map",
+        {"tab": "heads", "versus": [0]},
+    ),
+}
+# name → what is scrolled to
+SCROLLED = {
+    "compare-reactions": "[data-testid=reaction-input]",
+    "compare-differ": "[data-testid=head-map]",
 }
 
 
@@ -79,12 +108,16 @@ def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> 
     wanted = {"tab": "text", "theme": theme, "layer": 3, "heads": [HEAD], **picks}
     page.evaluate("picks => window.attentionAtlas.setPicks(picks)", wanted)
     page.wait_for_timeout(1_500)
+    if name in SCROLLED:
+        page.locator(SCROLLED[name]).evaluate("one => one.scrollIntoView()")
+        page.wait_for_timeout(300)
 
 
 def save(picture: bytes, path: Path) -> None:
     """256 colours are enough for a screen of few, and a third of the bytes."""
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
-    whole.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    few = whole.quantize(256, kmeans=3, dither=Image.Dither.NONE)  # small patches keep their colour
+    few.save(path, optimize=True)
 
 
 def main() -> None:
@@ -93,12 +126,13 @@ def main() -> None:
     lines = ["# Gallery", "", "Made by `python -m docs.gallery` from the real page.", ""]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
         atlas = aa.capture("builtin:gpt", TEXTS, path=Path(place) / "x.atlas", progress=False)
-        for dims in (2, 3):
+        other = aa.capture("builtin:bert", TEXTS, path=Path(place) / "y.atlas", progress=False)
+        for dims in (2, 3) if any(SHOTS[name][1].get("tab") == "map" for name in chosen) else ():
             atlas.layout("umap", dims=dims, progress=False)
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
         page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
-        with start([atlas], port=0) as running:
+        with start([atlas, other], port=0) as running:
             for name, (caption, _) in SHOTS.items():
                 lines += [f"## {caption}", ""]
                 for theme in ("light", "dark"):

@@ -15,7 +15,7 @@ def test_the_command_line_page_is_what_the_commands_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/format.md", "docs/capture.md"]
+    "name", ["README.md", "CONTRIBUTING.md", "docs/format.md", "docs/capture.md", "docs/heads.md"]
 )
 def test_links_between_documents_lead_somewhere(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")

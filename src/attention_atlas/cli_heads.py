@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _SHOWN = ("importance", "importance-chosen", "entropy", "first-token", "previous", "induction")
+_MOST_CHANGED = 12  # heads of one name that are listed
 
 
 class Shape(StrEnum):
@@ -62,6 +63,9 @@ def heads(
         str, typer.Option(help="A score (largest first), kind, head, or odd: worth a look.")
     ] = "head",
     head: Annotated[str | None, typer.Option(help="All that is known of one head.")] = None,
+    relations: Annotated[
+        bool, typer.Option("--relations", help="Who follows which relation of the trees given.")
+    ] = False,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
 ) -> None:
@@ -71,14 +75,13 @@ def heads(
     if head is not None:
         _print_card(opened, str(Head.parse(head)))
         return
+    if relations:
+        _print_relations(opened, as_json, as_csv)
+        return
     frame = _sorted(opened, opened.heads(), sort)
     if kind is not None:
         frame = frame[frame["kind"] == str(kind)]
-    if as_json:
-        print(frame.to_json(orient="records", indent=1, force_ascii=False))
-    elif as_csv:
-        print(frame.to_csv(index=False), end="")
-    else:
+    if not _printed(frame, as_json, as_csv):
         extra = [sort] if sort in scores.measures and sort not in _SHOWN else []
         columns = [name for name in (*_SHOWN, *extra) if name in frame.columns]
         shown = frame[["head", "kind", "margin", "agree", *columns]]
@@ -88,12 +91,23 @@ def heads(
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="An atlas folder.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same texts.")],
+    others: Annotated[
+        list[Path] | None, typer.Argument(metavar="[MORE...]", help="And more of them.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write page.html to look at instead.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set two models side by side: importance, RI, kinds, and heads that do alike."""
+    """Set models side by side on the same texts: importance, RI, kinds, heads that differ most."""
     from attention_atlas.measure.compare import compare as make
 
-    made = make(_open(first), _open(second))
+    atlases = [_open(path) for path in (first, second, *(others or ()))]
+    if save is not None:
+        from attention_atlas.serve.export import save_comparison
+
+        save_comparison(save, atlases)
+        print(save)
+        return
+    made = make(*atlases)
     if as_json:
         print(json.dumps(_plain(made), indent=1, ensure_ascii=False))
         return
@@ -104,22 +118,33 @@ def compare(
         ("heads of each kind", made.kinds),
     ):
         print(f"{title}\n{frame.to_string(float_format=lambda value: f'{value:.6f}')}\n")
-    print(f"nearest heads: {made.names[0]} → {made.names[1]} (divergence in bits)")
-    for name in made.heads[0]:
-        other, away = made.nearest(name)
-        print(f"  {name:12} {other:12} {away:.3f}")
+    for model, other in enumerate(made.names[1:], 1):
+        print(f"heads of {made.names[0]} and their nearest in {other}, least alike first (bits)")
+        for head, nearest, away in made.apart(model):
+            print(f"  {head:12} {nearest:12} {away:.3f}")
+        for head, away in (made.changed(model) or [])[:_MOST_CHANGED]:
+            print(f"  {head:12} from itself: {away:.3f}")
 
 
 def report(
     atlas: Folder,
-    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="report.html to write.")],
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (by Chromium)."),
+    ],
 ) -> None:
-    """Write what is known of every head as one HTML page for reading and printing."""
+    """Write what is known of every head as one page for reading and printing."""
+    from attention_atlas.measure.report import report as make
     from attention_atlas.measure.report import write_report
 
     opened = _open(atlas)
-    opened.measure()
-    write_report(opened, output)
+    scores = opened.measure()
+    if output.suffix == ".pdf":
+        from attention_atlas.serve.figure import print_page
+
+        print_page(output, make(opened, scores))
+    else:
+        write_report(opened, output)
     print(output)
 
 
@@ -148,6 +173,30 @@ def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
     return frame.sort_values(by, ascending=by == "kind", kind="stable")
 
 
+def _printed(frame: "pd.DataFrame", as_json: bool, as_csv: bool) -> bool:
+    """Whether a whole table was asked for, and now is there."""
+    if as_json:
+        print(frame.to_json(orient="records", indent=1, force_ascii=False))
+    elif as_csv:
+        print(frame.to_csv(index=False), end="")
+    return as_json or as_csv
+
+
+def _print_relations(atlas: "Atlas", as_json: bool, as_csv: bool) -> None:
+    """All of them as data; for people the best head of each."""
+    from attention_atlas.measure.relations import best_heads
+
+    table = atlas.relations()
+    if table is None:
+        raise PickError(
+            f"no trees were given for {atlas.path.name}; run: attention-atlas measure "
+            f"{atlas.path.name} --conllu FILE"
+        )
+    if not _printed(table, as_json, as_csv):
+        typer.echo("best head of each relation, above the best fixed offset", err=True)
+        print(best_heads(table).to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+
+
 def _print_card(atlas: "Atlas", name: str) -> None:
     from attention_atlas.measure.alike import alike
     from attention_atlas.measure.card import card
@@ -172,6 +221,8 @@ def _plain(made: Any) -> dict[str, Any]:
         "importance-chosen": made.statistics_chosen.to_dict(),
         "kinds": made.kinds.to_dict(),
         "nearest": {name: made.nearest(name) for name in made.heads[0]},
+        "apart": {name: made.apart(at) for at, name in enumerate(made.names[1:], 1)},
+        "changed": {name: made.changed(at) for at, name in enumerate(made.names[1:], 1)},
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention_atlas.store.atlas import Atlas, open_atlas
+from attention_atlas.store.relations import forget_relations, write_relations
 from attention_atlas.store.scores import Scores
 
 if TYPE_CHECKING:
@@ -30,16 +31,21 @@ def measure(
     """Every score and the kind of every head, kept in the atlas; `atlas.heads()` shows them.
 
     model    adds induction and duplicate scores on repeated random tokens, and gradient importance
-    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs
+    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, in all
+             and by relation (`atlas.relations()`)
     """
     from attention_atlas.measure.run import measure_atlas
 
     opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
     extras = []
+    if again:
+        forget_relations(opened.path)
     if conllu is not None:
         from attention_atlas.measure.syntax import syntax
 
-        extras.append(syntax(opened, conllu))
+        agreement, relations = syntax(opened, conllu, seed)
+        write_relations(opened.path, opened.manifest, relations)
+        extras.append(agreement)
     if model is not None:
         from attention_atlas.models.load import load
 
@@ -81,12 +87,14 @@ def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
                 values,
                 chance,
                 CHANCES[measure.chance],
+                measure.bounds,
             )
         )
     return made
 
 
 def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
+    from attention_atlas.measure.measure import AT_LEAST_0
     from attention_atlas.measure.run import Extra
     from attention_atlas.record.gradients import gradient_importance
 
@@ -94,4 +102,5 @@ def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
     return Extra(
         "gradient", "gradient importance", "mean over inputs of |∂ loss / ∂ gate of the head|",
         "Michel et al. 2019, Are Sixteen Heads Really Better than One?", np.asarray(values),
+        bounds=AT_LEAST_0,
     )  # fmt: skip

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.serve.figure import with_page
 from tests.atlases import OTHER, SENTENCE
 from tests.test_bad_input import Captured, run, sentence
 
@@ -27,7 +29,13 @@ def test_measure_says_each_formula_once_and_then_that_it_is_done(
     assert run("measure", str(folder), "--json") == 0
     again = capsys.readouterr()
     assert "measured already" in again.err
-    assert set(json.loads(again.out)["entropy"]) == {"title", "formula", "source", "chance"}
+    assert set(json.loads(again.out)["entropy"]) == {
+        "title",
+        "formula",
+        "source",
+        "chance",
+        "range",
+    }
 
 
 def test_heads_are_listed_sorted_and_filtered(folder: Path, capsys: Captured) -> None:
@@ -57,7 +65,20 @@ def test_two_atlases_are_compared(folder: Path, capsys: Captured) -> None:
     made = json.loads(capsys.readouterr().out)
     assert made["nearest"]["L3H2"][0] == "L3H2" and not made["aligned"]
     assert run("compare", str(folder), str(folder)) == 0
-    assert "RI" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "RI" in out and "least alike first" in out and "from itself: 0.000" in out
+
+
+def test_a_comparison_is_saved_as_one_page(folder: Path, tmp_path: Path, capsys: Captured) -> None:
+    other = tmp_path / "bert.atlas"
+    aa.capture("builtin:bert", [OTHER], path=other, progress=False)
+    page = tmp_path / "page.html"
+    assert run("compare", str(folder), str(other), "--save", str(page)) == 0
+    assert capsys.readouterr().out.strip() == str(page)
+    text = page.read_text(encoding="utf-8")
+    for path in ("about", "compare/0", "reaction/0/0", "heads", "card/L3H2", "input/1"):
+        assert f'data-path="{path}"' in text
+    assert 'data-path="input/0"' not in text  # the other model did not read it
 
 
 def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
@@ -68,3 +89,31 @@ def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
     assert "The heads of builtin:gpt" in page and "L5H5" in page
     assert "<script" not in page and "http" not in page
     assert page.count("<svg") == 18  # kinds, and the 17 scores that a causal model has
+
+
+def test_the_report_is_printed_as_a_pdf(folder: Path, tmp_path: Path) -> None:
+    assert run("report", str(folder), str(tmp_path / "report.pdf")) == 0
+    content = (tmp_path / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-") and content.count(b"/Type /Page\n") >= 2
+
+
+def test_no_column_of_the_printed_report_is_cut_off(folder: Path, tmp_path: Path) -> None:
+    assert run("report", str(folder), str(tmp_path / "report.html")) == 0
+
+    def beyond(page: Any) -> bytes:
+        page.set_viewport_size({"width": 688, "height": 1000})  # A4 less its margins
+        page.emulate_media(media="print")
+        page.goto((tmp_path / "report.html").as_uri())
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        return str(wide).encode()
+
+    assert int(with_page(beyond)) <= 688
+
+
+def test_without_a_browser_a_pdf_says_what_it_needs(
+    folder: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CHROME_PATH", raising=False)
+    assert run("report", str(folder), str(tmp_path / "report.pdf")) == 2
+    assert "needs a Chromium" in sentence(capsys)

@@ -13,9 +13,7 @@ from attention_atlas.measure.align import aligned, cuts, onto
 from attention_atlas.measure.alike import alike, clusters, gather, sample_rows, scaled
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.card import card
-from attention_atlas.measure.conllu import read_conllu
 from attention_atlas.measure.importance import importance_table, statistics
-from attention_atlas.measure.syntax import Matched, best_offset, by_words
 from attention_atlas.store.scores import Scores
 from tests.atlases import OTHER, SENTENCE
 
@@ -97,7 +95,49 @@ def test_a_model_compared_with_itself_finds_each_head_again(gpt: aa.Atlas) -> No
     made = aa.compare(gpt, gpt)
     assert not made.aligned and made.shared == 3
     assert all(made.nearest(head)[0] == head for head in made.heads[0])
-    assert np.diag(made.divergence) == pytest.approx(np.zeros(36), abs=1e-6)
+    assert np.diag(made.between(0, 1)) == pytest.approx(np.zeros(36), abs=1e-6)
+    changed = made.changed()
+    assert changed is not None and changed[0][1] == pytest.approx(0, abs=1e-6)
+    assert made.names == ("builtin:gpt (gpt.atlas) (0)", "builtin:gpt (gpt.atlas) (1)")
+
+
+def test_heads_of_two_models_are_as_far_apart_as_scipy_says(gpt: aa.Atlas, tmp_path: Path) -> None:
+    other = aa.capture("builtin:gpt", TEXTS[1:], path=tmp_path / "o.atlas", progress=False)
+    made = aa.compare(gpt, other)
+    assert made.inputs == ((1, 0), (2, 1))
+
+    def plainly(one: str, two: str) -> float:
+        rows = [
+            jensenshannon(gpt.weights(i, one)[row], other.weights(j, two)[row], 2) ** 2
+            for i, j in made.inputs
+            for row in range(1, len(gpt.tokens(i)))
+        ]
+        return float(np.mean(rows))
+
+    away = made.between(0, 1)
+    for one, two in (("L3H2", "L0H1"), ("L5H5", "L2H0"), ("L4H1", "L4H1")):
+        place = made.heads[0].index(one), made.heads[1].index(two)
+        assert away[place] == pytest.approx(plainly(one, two), abs=1e-4)
+    head, nearest, bits = made.apart()[0]
+    assert bits == pytest.approx(min(plainly(head, two) for two in made.heads[1]), abs=1e-4)
+    assert bits == max(one[2] for one in made.apart()) and made.nearest(head)[0] == nearest
+
+
+def test_a_comparison_is_of_the_shared_inputs_alone(gpt: aa.Atlas, bert: aa.Atlas) -> None:
+    made: Any = aa.compare(gpt, bert, gpt)
+    assert made.shared == 2 and len(made.names) == 3
+    assert "2 inputs are in all (of 3 and 2 and 3); everything here is of these" in made.note
+    for name, atlas in zip(made.names, (gpt, bert, gpt), strict=True):
+        largest = [
+            np.mean([atlas.weights(i, head)[first:].max() for i in (0, 1)])
+            for head in atlas.heads()["head"]
+            for first in [1 if atlas is gpt else 0]
+        ]
+        column = made.statistics_chosen[name]
+        assert column["Mean"] == pytest.approx(np.mean(largest), abs=1e-6)
+        assert column["RI"] == pytest.approx(np.std(largest), abs=1e-6)
+        assert column["25%"] == pytest.approx(np.quantile(largest, 0.25), abs=1e-6)
+    assert made.changed(1) is not None and made.changed(2)[0][1] == pytest.approx(0, abs=1e-6)
 
 
 def test_different_tokenizers_are_aligned_by_characters_and_it_is_said(
@@ -105,7 +145,7 @@ def test_different_tokenizers_are_aligned_by_characters_and_it_is_said(
 ) -> None:
     made: Any = aa.compare(gpt, bert)
     assert made.aligned and "aligned by characters" in made.note and made.shared == 2
-    assert made.divergence.shape == (36, 36)
+    assert made.between(0, 1).shape == (36, 36)
     assert made.statistics.loc["RI"].tolist()[0] == 0
     # The previous-token head of one finds a previous-token head of the other.
     assert made.nearest("L3H2")[0] in ("L2H0", "L2H3", "L2H4")
@@ -167,40 +207,6 @@ def test_the_card_of_a_head_holds_what_is_known_of_it(gpt: aa.Atlas) -> None:
 
 
 # Trees -------------------------------------------------------------------------------------------
-
-
-def test_a_tree_is_read_with_its_places_and_links(tmp_path: Path) -> None:
-    (tmp_path / "a.conllu").write_text(TREE)
-    (sentence,) = read_conllu(tmp_path / "a.conllu")
-    assert [(w.start, w.end) for w in sentence.words] == [
-        (0, 3),
-        (4, 7),
-        (8, 11),
-        (12, 16),
-        (16, 17),
-    ]
-    tokens = pd.DataFrame({"start": [-1, 0, 4, 6, 8, 12, 16], "end": [-1, 3, 6, 7, 11, 16, 17]})
-    one = Matched(sentence, tokens)  # "cat" is two tokens
-    assert [word.tolist() for word in one.words] == [[1], [2, 3], [4], [5], [6]]
-    links = {(a, b) for a, b in zip(*np.nonzero(one.linked), strict=True) if a < b}
-    assert links == {(0, 1), (1, 2), (2, 3)}
-    assert best_offset([one]) == pytest.approx(
-        3 / 4
-    )  # one back: cat, saw, dogs of four linked words
-    weights = np.zeros((1, 7, 7))
-    weights[0, 2, 4], weights[0, 3, 5] = 1, 1
-    words = by_words(weights, one.words)
-    assert words[0, 1].tolist() == [0, 0, 0.5, 0.5, 0]
-
-
-def test_syntax_is_scored_above_the_best_offset(tmp_path: Path) -> None:
-    (tmp_path / "a.conllu").write_text(TREE)
-    atlas = aa.capture(
-        "builtin:bert", "The cat saw dogs.", path=tmp_path / "t.atlas", progress=False
-    )
-    atlas.measure(conllu=tmp_path / "a.conllu", progress=False)
-    values = atlas.heads()["syntax"]
-    assert values.notna().all() and values.between(-0.75, 0.25).all()
 
 
 @pytest.mark.parametrize(

@@ -141,9 +141,45 @@ def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
     half = count // 2
     mean.add(values[:half], boot.draws(0, list(range(half))))
     mean.add(values[half:], boot.draws(0, list(range(half, count))))
-    low, high = mean.interval()
+    low, high = mean.interval(np.tile([0.0, 1.0], (trials, 1)))
     assert mean.value == pytest.approx(np.nanmean(values, 0))
     assert 0.925 <= np.mean((low <= truth) & (truth <= high)) <= 0.975
+
+
+def test_no_interval_goes_beyond_what_a_score_can_be() -> None:
+    shares = np.array([[1.0, 0.0, 0.98], [0.9, 0.02, 1.0], [1.0, 0.0, 0.4]])
+    mean = boot.Mean(3)
+    mean.add(shares, boot.draws(0, [0, 1, 2]))
+    free = mean.interval()
+    assert free[1].max() > 1 and free[0].min() < 0  # three inputs: far too wide
+    low, high = mean.interval(np.tile([0.0, 1.0], (3, 1)))
+    assert (low >= 0).all() and (high <= 1).all()
+    assert ((low <= mean.value) & (mean.value <= high)).all()
+    inside = (free[0] >= 0) & (free[1] <= 1)
+    assert low[inside] == pytest.approx(free[0][inside])
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@settings(max_examples=15)
+@given(n=st.integers(2, 14), causal=st.booleans(), seed=st.integers(0, 999))
+def test_scores_stay_within_the_range_that_they_state(
+    name: str, n: int, causal: bool, seed: int
+) -> None:
+    got = MEASURES[name].of(random_look(n, causal, 20, seed))
+    low, high = MEASURES[name].bounds
+    known = got[np.isfinite(got)]
+    assert (known >= low - 1e-5).all() and (known <= high + 1e-5).all()
+
+
+def test_stored_intervals_are_within_the_stated_range(atlas: aa.Atlas) -> None:
+    scores = measure_atlas(atlas, progress=False)
+    assert scores.measures["entropy"]["range"] == "0 to 1"
+    assert scores.measures["distance"]["range"] == "0 or more"
+    assert scores.measures["distance-dot"]["range"] == "−1 to 1"
+    for name, measure in MEASURES.items():
+        rows = scores.table[scores.table["measure"] == name].dropna()
+        low, high = measure.bounds
+        assert (rows["low"] >= low - 1e-5).all() and (rows["high"] <= high + 1e-5).all(), name
 
 
 def test_fewer_than_three_inputs_give_no_interval() -> None:

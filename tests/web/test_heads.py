@@ -1,7 +1,10 @@
 """The Heads tab: sorting, filtering, picture, scatter → card → head view."""
 
 from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
 
+import pytest
 from playwright.sync_api import Page, expect
 
 Open = Callable[..., Page]
@@ -77,3 +80,72 @@ def test_a_model_of_several_towers_shows_all_of_them(open_page: Open) -> None:
 def test_plain_attention_has_no_heads_tab(open_page: Open) -> None:
     page = open_page("plain")
     expect(page.get_by_test_id("tab-heads")).to_have_count(0)
+
+
+def test_the_distribution_counts_every_head_and_marks_the_picked_one(
+    open_page: Open, subjects: dict[str, Any]
+) -> None:
+    page = open_page("gpt", "tab=heads&score=previous&heads=L3H2")
+    values = subjects["gpt"].heads().set_index("head")["previous"]
+    box = page.get_by_test_id("distribution")
+    counts = [int(one.get_attribute("data-count") or 0) for one in box.locator("rect").all()]
+    assert sum(counts) == 36 and box.locator("[data-testid^=strip-]").count() == 36
+    marked = float(page.get_by_test_id("distribution-mark").get_attribute("data-value") or 0)
+    assert marked == pytest.approx(values["L3H2"], abs=1e-6)
+    quarters = " · ".join(f"{values.quantile(share):.3f}" for share in (0, 0.25, 0.5, 0.75, 1))
+    expect(page.get_by_test_id("distribution-told")).to_contain_text(
+        f"36 heads: mean {values.mean():.3f}, deviation {values.std(ddof=0):.3f}; {quarters}"
+    )
+    page.get_by_test_id("strip-L0H0").dispatch_event("click")  # dots may touch
+    expect(page.get_by_test_id("card").locator("h2")).to_have_text("L0H0")
+    page.get_by_test_id("kind-parallel").check()
+    kept = page.locator("[data-testid=head-table] tbody tr").count()
+    expect(page.get_by_test_id("distribution-told")).to_contain_text(f"{kept} heads")
+
+
+def test_the_tab_is_exported_as_a_figure_that_stands_alone(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads&score=entropy&heads=L3H2")
+    figure = ElementTree.fromstring(page.evaluate("attentionAtlas.svg()"))
+    marks = {
+        name: list(figure.iter(f"{{http://www.w3.org/2000/svg}}{name}"))
+        for name in ("rect", "circle", "text")
+    }
+    shade = page.get_by_test_id("cell-L3H2").evaluate("cell => getComputedStyle(cell).fill")
+    assert sum(one.get("fill") == shade for one in marks["rect"]) >= 1
+    assert len(marks["circle"]) == 36 + 36 + 1  # scatter, strip, and the ring around the picked one
+    assert not [one for one in figure.iter() if "var(" in str(one.attrib)]
+    words = " ".join("".join(one.itertext()) for one in marks["text"])
+    assert "36 heads: mean" in words and "entropy" in words
+
+
+def test_hints_of_this_tab_cover_nothing(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads")
+    hints = page.get_by_test_id("hints")
+    expect(hints).to_contain_text("Every square, dot and row is a head.")
+    mine = hints.bounding_box()
+    assert mine is not None
+    for other in ("head-table", "scatter", "distribution", "cell-L0H0"):
+        theirs = page.get_by_test_id(other).bounding_box()
+        assert theirs is not None and theirs["y"] >= mine["y"] + mine["height"]
+    page.keyboard.press("x")
+    expect(hints).to_have_count(0)
+
+
+def test_on_the_card_no_interval_wraps_and_no_rank_is_cut_off(open_page: Open) -> None:
+    page = open_page("gpt", "tab=heads&heads=L3H2")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    side = page.get_by_test_id("inspector").bounding_box()
+    rows = page.locator("[data-testid=card] .aa-scores tbody tr").all()
+    assert side is not None and len(rows) == 17
+    for row in rows:
+        rank = row.locator("td").last.bounding_box()
+        assert rank is not None and rank["x"] + rank["width"] <= side["x"] + side["width"] - 10
+        lines = (
+            row.locator("td")
+            .nth(2)
+            .evaluate(
+                "cell => { const range = document.createRange(); range.selectNodeContents(cell);"
+                " return new Set([...range.getClientRects()].map((one) => one.top)).size }"
+            )
+        )
+        assert lines <= 1

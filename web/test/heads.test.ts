@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { cells, column, figure, listed, range } from "../src/heads/data";
-import type { About, HeadScores } from "../src/source/wire";
+import { apart, squares } from "../src/heads/compare";
+import { bins, cells, column, distributed, figure, listed, range, summary } from "../src/heads/data";
+import type { About, Comparison, HeadScores } from "../src/source/wire";
 
 const grid = (values: number[]) => ({ data: Float32Array.from(values), shape: [values.length] });
 const scores = {
@@ -45,4 +46,34 @@ test("ranges leave out what is no number and are never empty", () => {
   expect(range([3, 3])).toEqual([2.5, 3.5]);
   expect(range([NaN])).toEqual([0, 1]);
   expect(figure(NaN)).toBe("–");
+});
+
+test("every value falls into one part, and the end into the last", () => {
+  expect(bins([0, 0.1, 0.5, 1, NaN], [0, 1], 4)).toEqual([2, 0, 1, 1]);
+});
+
+test("a summary has the quarters that NumPy gives, and a deviation that divides by n", () => {
+  const told = summary([0.2, 0.4, NaN, 0.9, 0.5]);
+  expect(told.heads).toBe(4);
+  expect(told.deviation).toBeCloseTo(Math.sqrt((0.09 + 0.01 + 0.16 + 0) / 4));
+  expect(told.quarters.map((one) => Number(one.toFixed(6)))).toEqual([0.2, 0.35, 0.45, 0.6, 0.9]);
+  expect(summary([]).quarters[2]).toBeNaN();
+});
+
+test("the distribution is of a score, also where the picture shows kinds and the scatter heads alike", () => {
+  expect(distributed("entropy", "self", "next")).toBe("entropy");
+  expect(distributed("kind", "alike", "next")).toBe("next");
+});
+
+test("heads of a model are placed by their names alone, towers below each other", () => {
+  expect(squares(["enc.L0H0", "enc.L2H1", "dec.L0H3"]).map(({ row, across }) => [row, across])).toEqual([[0, 0], [1, 1], [2, 3]]);
+});
+
+test("heads that differ most come first, by the nearest or by the namesake", () => {
+  const made = {
+    models: [{ matched: ["L0H0", "L0H1"] }, { matched: ["L0H0", "L0H1"] }],
+    counterparts: [{ nearest: { data: Uint16Array.from([1, 1]) }, away: grid([0.1, 0.4]), same: grid([0.9, 0.4]) }],
+  } as unknown as Comparison;
+  expect(apart(made, 1, "nearest").map((one) => [one.head, one.nearest])).toEqual([["L0H1", "L0H1"], ["L0H0", "L0H1"]]);
+  expect(apart(made, 1, "same")[0].head).toBe("L0H0");
 });

@@ -3,7 +3,7 @@
 A bootstrap that needs no second look at the data: each input is counted Poisson(1) times in each of
 1,000 replicas as it passes by, so memory does not grow with the corpus. The interval is the middle
 95 % of the replicas, widened as a t-interval is wider than a normal one, since a bootstrap of few
-inputs is too narrow. Below three inputs there is no interval.
+inputs is too narrow, but never beyond what the score can be. Below three inputs there is none.
 """
 
 from dataclasses import dataclass, field
@@ -48,15 +48,18 @@ class Mean:
         """(columns,), NaN where no input had an answer."""
         return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
 
-    def interval(self) -> tuple[Floats, Floats]:
-        """(columns,) each: low and high."""
+    def interval(self, bounds: Floats | None = None) -> tuple[Floats, Floats]:
+        """(columns,) each: low and high, within bounds (columns, 2) where there are some."""
         replicas = np.where(self._counts > 0, self._sums / np.maximum(self._counts, 1), np.nan)
         known = np.where(self.counts >= FEWEST, replicas, 0.0)
         tail = 100 * (1 - LEVEL) / 2
         low, high = np.nanpercentile(known, [tail, 100 - tail], axis=0)
         value = self.value
-        wider = np.array([_wider(int(count)) for count in self.counts])
-        low, high = value + (low - value) * wider, value + (high - value) * wider
+        wide = np.array([wider(int(count)) for count in self.counts])
+        low, high = value + (low - value) * wide, value + (high - value) * wide
+        if bounds is not None:  # rounding may leave the mean itself a hair outside
+            low = np.minimum(np.maximum(low, bounds[:, 0]), value)
+            high = np.maximum(np.minimum(high, bounds[:, 1]), value)
         few = self.counts < FEWEST
         return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
@@ -68,7 +71,7 @@ def draws(seed: int, inputs: list[int]) -> Floats:
     ).astype(np.float64)
 
 
-def _wider(count: int) -> float:
+def wider(count: int) -> float:
     """t quantile × √(n / (n − 1)) over the normal quantile (Cornish–Fisher series)."""
     if count < FEWEST:
         return 1.0

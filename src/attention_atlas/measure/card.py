@@ -9,6 +9,8 @@ from attention_atlas.measure.anomalies import anomalies
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.scores import Scores
 
+MOST = 6  # relations on a card
+
 
 @dataclass(frozen=True)
 class Card:
@@ -18,6 +20,7 @@ class Card:
     anomalies: list[str]
     nearest: list[tuple[str, float]]
     telling: list[int]  # inputs that show its kind best
+    relations: list[dict[str, Any]]  # of given trees, those it follows better than an offset does
 
 
 def card(atlas: Atlas, scores: Scores, head: str, similar: Alike | None = None) -> Card:
@@ -34,7 +37,17 @@ def card(atlas: Atlas, scores: Scores, head: str, similar: Alike | None = None) 
     return Card(
         head, kind, [_score(scores, row) for row in rows.to_dict("records")], found,
         similar.nearest(head) if twins and similar is not None else [], telling,
+        _relations(atlas, head),
     )  # fmt: skip
+
+
+def _relations(atlas: Atlas, head: str) -> list[dict[str, Any]]:
+    table = atlas.relations()
+    if table is None:
+        return []
+    mine = table[(table["head"] == head) & (table["above"] > 0)]
+    best = mine.sort_values(["above", "words"], ascending=False).head(MOST)
+    return [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
 
 
 def _score(scores: Scores, row: dict[Any, Any]) -> dict[str, Any]:

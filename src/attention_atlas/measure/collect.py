@@ -36,9 +36,13 @@ class Collected:
 
 
 def collect(
-    atlas: Atlas, measures: Mapping[str, Measure], seed: int = 0, done: Done = lambda count: None
-) -> list[Collected]:
-    """Every layer of an atlas, gone through once; `done` hears of inputs × layers."""
+    atlas: Atlas, measures: Mapping[str, Measure], seed: int = 0, done: Done = lambda count: None,
+    only: set[int] | None = None,
+) -> list[Collected]:  # fmt: skip
+    """Every layer of an atlas, gone through once; `done` hears of inputs × layers.
+
+    Of all inputs, or of those in `only`.
+    """
     refuse_short(atlas)
     tokens = TokenTable(atlas)
     layers = [(tower, layer) for tower in atlas.towers for layer in tower.layers]
@@ -46,7 +50,7 @@ def collect(
     count = 0
     for number in range(len(atlas.manifest.shards)):
         for one in gathered:
-            count += len(one.add_shard(number, tokens))
+            count += len(one.add_shard(number, tokens, only))
             done(count)
     return [one.collected() for one in gathered]
 
@@ -79,10 +83,12 @@ class Gathering:
         there = all(self.atlas.has(part, self.layer.layer, self.tower.name) for part in parts)
         return there and (self.square or not measure.square)
 
-    def add_shard(self, number: int, tokens: TokenTable) -> dict[int, Floats]:
+    def add_shard(
+        self, number: int, tokens: TokenTable, only: set[int] | None = None
+    ) -> dict[int, Floats]:
         """Input → (measures, H) of the inputs of one shard."""
         inputs: dict[int, Floats] = {}
-        for piece in pieces(self.atlas, number, self.tower, self.layer):
+        for piece in pieces(self.atlas, number, self.tower, self.layer, only):
             look = self._look(piece, tokens)
             dice = np.random.default_rng([self.seed, piece.input, self.layer.layer])
             shape = len(self.measures), self.layer.heads

@@ -1,21 +1,23 @@
-"""How do two models differ on the same inputs?
+"""How do models differ on the same inputs?
 
-Statistics of importance side by side (the study's Table 1, and without trivial rows), how many
-heads of each kind, and each head's nearest head in the other model. Where tokenizers differ,
-weights are aligned by characters first, and that is said.
+Everything here is of the inputs that all of them read: statistics of importance side by side (the
+study's Table 1, and without trivial rows), how many heads of each kind, and how far each head is
+from each other one, within a model and across. Where tokenizers differ, weights are aligned by
+characters first, and that is said.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.errors import InputError
 from attention_atlas.measure.align import aligned, cuts, onto
-from attention_atlas.measure.alike import LONGEST, mean_divergence, of_first_stream
+from attention_atlas.measure.alike import LONGEST, ROWS, mean_divergence, of_first_stream
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
-from attention_atlas.measure.run import measure_atlas
+from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.scores import Scores
 from attention_atlas.store.stream import Piece
@@ -25,50 +27,73 @@ INPUTS = 16  # shared inputs on which heads are set against each other
 
 @dataclass(frozen=True)
 class Comparison:
-    names: tuple[str, str]
+    names: tuple[str, ...]
     statistics: pd.DataFrame  # Table 1, a column a model
     statistics_chosen: pd.DataFrame  # the same without rows that see one key
     kinds: pd.DataFrame  # heads of each kind, a column a model
-    heads: tuple[tuple[str, ...], tuple[str, ...]]
-    divergence: Floats  # (heads of the first, heads of the second), bits
-    shared: int  # inputs that both have
+    scores: tuple[Scores, ...]  # of the shared inputs alone
+    inputs: tuple[tuple[int, ...], ...]  # each shared input's number in every atlas
+    heads: tuple[tuple[str, ...], ...]  # those set against each other
+    divergence: Floats  # (all heads, all heads), one model after the other, bits
     aligned: bool  # by characters, because the tokenizers differ
     note: str
 
-    def nearest(self, head: str) -> tuple[str, float]:
-        """The head of the second model that does most alike."""
-        row = self.divergence[self.heads[0].index(head)]
-        return self.heads[1][int(row.argmin())], float(row.min())
+    @property
+    def shared(self) -> int:
+        """Inputs that all have."""
+        return len(self.inputs)
+
+    def between(self, one: int, other: int) -> Floats:
+        """(heads of one model, heads of the other), bits."""
+        edges = np.cumsum([0, *map(len, self.heads)])
+        rows, columns = (slice(edges[at], edges[at + 1]) for at in (one, other))
+        return np.asarray(self.divergence[rows, columns])
+
+    def nearest(self, head: str, model: int = 1) -> tuple[str, float]:
+        """The head of another model that does most like this one of the first."""
+        row = self.between(0, model)[self.heads[0].index(head)]
+        return self.heads[model][int(row.argmin())], float(row.min())
+
+    def apart(self, model: int = 1) -> list[tuple[str, str, float]]:
+        """Each head of the first with its nearest in another model, the least alike first."""
+        found = [(head, *self.nearest(head, model)) for head in self.heads[0]]
+        return sorted(found, key=lambda one: -one[2])
+
+    def changed(self, model: int = 1) -> list[tuple[str, float]] | None:
+        """How far heads of one name are from each other, farthest first; None: other names."""
+        if self.heads[0] != self.heads[model]:
+            return None
+        away = np.diagonal(self.between(0, model))
+        return sorted(zip(self.heads[0], map(float, away), strict=True), key=lambda one: -one[1])
 
 
-def compare(first: Atlas, second: Atlas) -> Comparison:
-    """Two atlases of the same texts; both are measured if they were not yet."""
-    pairs = shared_inputs(first, second)
-    measured = [measure_atlas(atlas, progress=False) for atlas in (first, second)]
-    names = _names(first, second)
-    same = all(_same_tokens(first, second, pair) for pair in pairs[:INPUTS])
-    heads, divergence = _divergence(first, second, pairs[:INPUTS], same)
-    note = (
-        f"{len(pairs)} inputs are in both"
-        if same
-        else f"{len(pairs)} inputs are in both; their tokens differ, so weights are aligned by "
-        "characters and special tokens are left out"
+def compare(first: Atlas, second: Atlas, *others: Atlas, seed: int = 0) -> Comparison:
+    """Atlases of the same texts; what is not measured yet is measured."""
+    atlases = (first, second, *others)
+    shared = shared_inputs(*atlases)
+    measured = tuple(
+        _measured(atlas, {one[side] for one in shared}) for side, atlas in enumerate(atlases)
     )
+    names = _names(atlases)
+    same = all(_same_tokens(atlases, one) for one in shared[:INPUTS])
+    heads, divergence = _divergence(atlases, shared[:INPUTS], same, seed)
     return Comparison(
         names, _statistics(measured, names, "importance"),
-        _statistics(measured, names, "importance-chosen"), _kinds(measured, names), heads,
-        divergence, len(pairs), not same, note,
+        _statistics(measured, names, "importance-chosen"), _kinds(measured, names), measured,
+        tuple(shared), heads, divergence, not same, _note(atlases, len(shared), same),
     )  # fmt: skip
 
 
-def shared_inputs(first: Atlas, second: Atlas) -> list[tuple[int, int]]:
-    """Numbers of the inputs that have the same text in both."""
-    places = {key: number for number, key in enumerate(_texts(second))}
-    found = [(i, places[key]) for i, key in enumerate(_texts(first)) if key in places]
+def shared_inputs(*atlases: Atlas) -> list[tuple[int, ...]]:
+    """Numbers of the inputs that have the same text in all."""
+    places = [{key: number for number, key in enumerate(_texts(atlas))} for atlas in atlases]
+    found = [
+        tuple(one[key] for one in places) for key in places[0] if all(key in one for one in places)
+    ]
     if not found:
         raise InputError(
-            f"{first.path.name} and {second.path.name} have no input in common; "
-            "capture both models on the same texts"
+            f"{' and '.join(atlas.path.name for atlas in atlases)} have no input in common; "
+            "capture all models on the same texts"
         )
     return found
 
@@ -81,14 +106,44 @@ def _texts(atlas: Atlas) -> list[tuple[str, str]]:
     return [(str(text), second) for text, second in zip(frame["text"], seconds, strict=True)]
 
 
-def _names(first: Atlas, second: Atlas) -> tuple[str, str]:
-    a, b = first.manifest.model, second.manifest.model
-    return (a, b) if a != b else (f"{a} ({first.path.name})", f"{b} ({second.path.name})")
+def _measured(atlas: Atlas, inputs: set[int]) -> Scores:
+    """Scores of these inputs; those of the whole atlas where these are all of them."""
+    if len(inputs) == atlas.manifest.inputs:
+        return measure_atlas(atlas, progress=False)
+    return measure_some(atlas, inputs)
 
 
-def _same_tokens(first: Atlas, second: Atlas, pair: tuple[int, int]) -> bool:
-    a, b = (_own_tokens(atlas, number) for atlas, number in zip((first, second), pair, strict=True))
-    return a["text"].tolist() == b["text"].tolist()
+def _note(atlases: tuple[Atlas, ...], shared: int, same: bool) -> str:
+    sizes = " and ".join(str(atlas.manifest.inputs) for atlas in atlases)
+    whole = all(atlas.manifest.inputs == shared for atlas in atlases)
+    count = "1 input is" if shared == 1 else f"{shared} inputs are"
+    found = f"{count} in {'both' if len(atlases) == 2 else 'all'}"
+    told = found if whole else f"{found} (of {sizes}); everything here is of these"
+    if same:
+        return told
+    return (
+        f"{told}; their tokens differ, so weights are aligned by characters and special tokens "
+        "are left out where heads are set against each other"
+    )
+
+
+def _names(atlases: tuple[Atlas, ...]) -> tuple[str, ...]:
+    """Models' names, told apart by their folders or, at last, by their place."""
+    names = [atlas.manifest.model for atlas in atlases]
+    for more in ([atlas.path.name for atlas in atlases], range(len(atlases))):
+        names = [
+            f"{name} ({word})" if names.count(name) > 1 else name
+            for name, word in zip(names, more, strict=True)
+        ]
+    return tuple(names)
+
+
+def _same_tokens(atlases: tuple[Atlas, ...], numbers: tuple[int, ...]) -> bool:
+    texts = [
+        _own_tokens(atlas, number)["text"].tolist()
+        for atlas, number in zip(atlases, numbers, strict=True)
+    ]
+    return all(one == texts[0] for one in texts)
 
 
 def _own_tokens(atlas: Atlas, number: int) -> pd.DataFrame:
@@ -96,23 +151,39 @@ def _own_tokens(atlas: Atlas, number: int) -> pd.DataFrame:
 
 
 def _divergence(
-    first: Atlas, second: Atlas, pairs: list[tuple[int, int]], same: bool
-) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], Floats]:
-    tables = [[_own_tokens(atlas, pair[side]) for pair in pairs]
-              for side, atlas in enumerate((first, second))]  # fmt: skip
-    parts = [cuts(a, b) for a, b in zip(*tables, strict=True)]
-    sides = []
-    for side, atlas in enumerate((first, second)):
-        numbers = [pair[side] for pair in pairs]
-        names, weights = _all_weights(atlas, numbers)
+    atlases: tuple[Atlas, ...], shared: list[tuple[int, ...]], same: bool, seed: int
+) -> tuple[tuple[tuple[str, ...], ...], Floats]:
+    """Names of the heads of each atlas, and (all heads, all heads) on a sample of rows."""
+    tables = [
+        [_own_tokens(atlas, one[side]) for one in shared] for side, atlas in enumerate(atlases)
+    ]
+    parts = [cuts(*frames) for frames in zip(*tables, strict=True)]
+    names, sides = [], []
+    for side, atlas in enumerate(atlases):
+        heads, weights = _all_weights(atlas, [one[side] for one in shared])
         if not same:
             weights = [
                 aligned(one, onto(part, table))
                 for one, part, table in zip(weights, parts, tables[side], strict=True)
             ]
-        sides.append((tuple(names), weights))
-    (names_a, a), (names_b, b) = sides
-    return (names_a, names_b), mean_divergence(a, b)
+        names.append(tuple(heads))
+        sides.append(weights)
+    joined = [np.concatenate(models) for models in zip(*sides, strict=True)]  # (all heads, N, N)
+    rows = _sample([len(one[0]) for one in joined], seed)
+    chosen = [one[:, own] for one, own in zip(joined, rows, strict=True) if own.size]
+    divergence = mean_divergence(chosen, chosen)
+    np.fill_diagonal(divergence, 0)
+    return tuple(names), divergence
+
+
+def _sample(lengths: list[int], seed: int) -> list[Floats]:
+    """Rows of each input, at most ROWS in all; first rows, which have no choice, are left out."""
+    places = [(at, row) for at, length in enumerate(lengths) for row in range(1, length)]
+    if not places:
+        raise InputError("the shared inputs have a single token each; compare longer texts")
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(places))[:ROWS])
+    picked = np.array(places)[chosen]
+    return [picked[picked[:, 0] == at, 1] for at in range(len(lengths))]
 
 
 def _all_weights(atlas: Atlas, numbers: list[int]) -> tuple[list[str], list[Floats]]:
@@ -130,7 +201,7 @@ def _whole(piece: Piece) -> Floats:
     return piece.weights
 
 
-def _statistics(measured: list[Scores], names: tuple[str, str], measure: str) -> pd.DataFrame:
+def _statistics(measured: tuple[Scores, ...], names: tuple[str, ...], measure: str) -> pd.DataFrame:
     columns = {
         name: statistics(scores.table[scores.table["measure"] == measure]["value"].tolist())
         for name, scores in zip(names, measured, strict=True)
@@ -138,7 +209,7 @@ def _statistics(measured: list[Scores], names: tuple[str, str], measure: str) ->
     return pd.DataFrame(columns)
 
 
-def _kinds(measured: list[Scores], names: tuple[str, str]) -> pd.DataFrame:
+def _kinds(measured: tuple[Scores, ...], names: tuple[str, ...]) -> pd.DataFrame:
     counts = {
         name: scores.kinds["kind"].value_counts().reindex(KINDS, fill_value=0)
         for name, scores in zip(names, measured, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, isinf
 from typing import Literal
 
 from attention_atlas.measure.look import Floats, Look
@@ -11,6 +12,8 @@ from attention_atlas.measure.look import Floats, Look
 # even      every row even over the keys it may see, for numbers that do not care which key
 # zero      nought, for differences and correlations
 Chance = Literal["shuffled", "even", "zero"]
+Bounds = tuple[float, float]  # what a score can be at all; its interval never goes beyond
+ANY, AT_LEAST_0, SHARE = (-inf, inf), (0.0, inf), (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,14 @@ class Measure:
     of: Callable[[Look], Floats]  # (H,), one number a head for one input; NaN: no answer
     needs: Literal["weights", "vectors", "values"] = "weights"
     square: bool = False  # only where rows and keys are the same tokens
+    bounds: Bounds = ANY
+
+
+def range_words(bounds: Bounds) -> str:
+    """What a score can be, in words."""
+    low, high = bounds
+    if isinf(low) and isinf(high):
+        return "any number"
+    if isinf(high):
+        return f"{low:.3g} or more"
+    return f"{low:.3g} to {high:.3g}".replace("-", "−")

@@ -13,6 +13,7 @@ import pandas as pd
 from attention_atlas.errors import InputError
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.importance import importance_table
+from attention_atlas.measure.relations import best_heads
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.scores import Scores
@@ -31,7 +32,15 @@ td:first-child, th:first-child { text-align: left }
 figure { display: inline-block; margin: 0 1.5rem 1rem 0; break-inside: avoid }
 figcaption { font-size: 12px; max-width: 20rem } small { color: #5b5f66 }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em }
-@media print { body { max-width: none; margin: 0 } table { break-inside: auto } }
+.wide { overflow-x: auto }
+@media print {
+  body { max-width: none; margin: 0; padding: 0; background: none }
+  table { break-inside: auto }
+  .wide { overflow: visible }
+  .wide table { font-size: 6.5px; width: 100% }
+  .wide td, .wide th { padding: 1px 2px }
+  .wide th { overflow-wrap: anywhere }
+}
 """
 
 
@@ -60,6 +69,7 @@ def report(atlas: Atlas, scores: Scores) -> str:
         _table(importance_table(scores, "importance-chosen"), "rows with a choice"),
         "<h2>Kinds</h2>", _kinds(atlas, scores),
         "<h2>Scores</h2>", *(_picture(atlas, scores, name) for name in scores.measures),
+        *_relations(atlas),
         "<h2>Worth a look</h2>", _odd(scores),
         "<h2>All heads</h2>", _all(scores),
     ]  # fmt: skip
@@ -149,6 +159,27 @@ def _odd(scores: Scores) -> str:
     return f"<ol>{items}</ol>"
 
 
+def _relations(atlas: Atlas) -> list[str]:
+    """Where trees were given: who follows each relation best."""
+    table = atlas.relations()
+    if table is None:
+        return []
+    best = best_heads(table).rename(columns={"way": "looks"})
+    rows = "".join(
+        f"<tr><td>{escape(str(row['relation']))}</td><td>{escape(str(row['looks']))}</td>"
+        f"<td>{escape(str(row['head']))}</td><td>{row['right']:.3f}</td><td>{row['low']:.3f} … "
+        f"{row['high']:.3f}</td><td>{row['baseline']:.3f} ({row['offset']:+d})</td>"
+        f"<td>{row['words']}</td></tr>"
+        for row in best.to_dict("records")
+    )
+    names = ("relation", "looks", "head", "right", "95 % interval", "best offset", "words")
+    return [
+        "<h2>Relations</h2><p>The head that follows each relation of the trees given furthest "
+        "above the best fixed offset; up: to the word it depends on, down: from there.</p>"
+        f"<table><tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>{rows}</table>"
+    ]
+
+
 def _all(scores: Scores) -> str:
     names = list(scores.measures)
     values = scores.table.pivot(index="head", columns="measure", values="value")
@@ -165,4 +196,4 @@ def _all(scores: Scores) -> str:
             f"<tr><td>{escape(str(head_name))}</td><td>{escape(str(kind))}</td>"
             f"<td>{agree:.0%}</td>{''.join(cells)}</tr>"
         )
-    return f'<div style="overflow-x:auto"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>'

@@ -16,7 +16,7 @@ from attention_atlas.measure import boot
 from attention_atlas.measure.collect import Collected, Gathering, collect
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.progress import bar
@@ -43,6 +43,7 @@ class Extra:
     values: Floats
     chance: Floats | None = None  # (heads,)
     chance_means: str = CHANCES["none"]
+    bounds: Bounds = ANY
 
 
 def measure_atlas(
@@ -61,16 +62,20 @@ def measure_atlas(
     return scores
 
 
-def _made(atlas: Atlas, seed: int, progress: bool) -> Scores:
+def measure_some(atlas: Atlas, inputs: set[int], seed: int = 0) -> Scores:
+    """The scores of some inputs of an atlas; they are not kept."""
+    return _made(atlas, seed, False, inputs)
+
+
+def _made(atlas: Atlas, seed: int, progress: bool, only: set[int] | None = None) -> Scores:
     layers = sum(len(tower.layers) for tower in atlas.towers)
-    with bar("measuring", len(atlas) * layers, progress) as draw:
-        collected = collect(atlas, MEASURES, seed, draw)
+    count = atlas.manifest.inputs if only is None else len(only)
+    with bar("measuring", count * layers, progress) as draw:
+        collected = collect(atlas, MEASURES, seed, draw, only)
     rows = [row for one in collected for row in score_rows(atlas, one)]
     kinds = [row for one in collected for row in kind_rows(atlas, one)]
     used = {measure.name: told(measure) for one in collected for measure in one.measures}
-    return Scores(
-        pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": len(atlas)}
-    )
+    return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
 
 
 def told(measure: Measure) -> dict[str, str]:
@@ -80,12 +85,14 @@ def told(measure: Measure) -> dict[str, str]:
         "formula": measure.formula,
         "source": measure.source,
         "chance": CHANCES[measure.chance],
+        "range": range_words(measure.bounds),
     }
 
 
 def score_rows(atlas: Atlas, one: Collected) -> list[dict[str, Any]]:
     shape = len(one.measures), one.layer.heads
-    low, high = one.scores.interval()
+    bounds = np.repeat([measure.bounds for measure in one.measures], one.layer.heads, axis=0)
+    low, high = one.scores.interval(bounds)
     columns = [array.reshape(shape) for array in (one.scores.value, low, high, one.scores.counts)]
     return [
         _row(head_name(atlas, one.tower, one.layer, head), measure.name,
@@ -134,7 +141,7 @@ def _with(scores: Scores, atlas: Atlas, extras: Sequence[Extra], seed: int) -> S
     told_of: Mapping[str, dict[str, str]] = {
         extra.name: {
             "title": extra.title, "formula": extra.formula, "source": extra.source,
-            "chance": extra.chance_means,
+            "chance": extra.chance_means, "range": range_words(extra.bounds),
         }
         for extra in extras
     }  # fmt: skip
@@ -145,7 +152,7 @@ def _with(scores: Scores, atlas: Atlas, extras: Sequence[Extra], seed: int) -> S
 def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any]]:
     mean = boot.Mean(len(names))
     mean.add(extra.values, boot.draws(seed, list(range(len(extra.values)))))
-    low, high = mean.interval()
+    low, high = mean.interval(np.tile(extra.bounds, (len(names), 1)))
     chance = np.full(len(names), np.nan) if extra.chance is None else extra.chance
     columns = (mean.value, low, high, mean.counts, chance)
     return [

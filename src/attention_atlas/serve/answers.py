@@ -21,6 +21,7 @@ from attention_atlas.errors import AtlasError, PickError
 from attention_atlas.head import Head
 from attention_atlas.serve import wire
 from attention_atlas.serve.about import about, records
+from attention_atlas.serve.compare import comparison, reaction
 from attention_atlas.serve.deeds import do
 from attention_atlas.serve.edges import make_edges
 from attention_atlas.serve.extra import map_extra
@@ -46,7 +47,8 @@ _LONGEST = 200
 class Answers:
     """Packets of one subject, the recent ones kept.
 
-    With a workshop its page may have things done; `others` are what the same server shows besides.
+    With a workshop its page may have things done; `others` are what the same server shows besides,
+    and `beside` the very subjects, for comparing.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class Answers:
         subject: Subject,
         workshop: Workshop | None = None,
         others: Sequence[wire.Neighbour] = (),
+        beside: Sequence[Subject] = (),
     ):
         self.subject, self.workshop, self.others = subject, workshop, others
+        self.beside = tuple(zip(others, beside, strict=True)) if beside else ()
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
         if workshop is not None:
@@ -89,12 +93,14 @@ class Answers:
         if path in CHANGING:
             return CHANGING[path](self)
         word, *rest = path.split("/")
-        asked = ASKED.get(word)
+        asked = ASKED.get(word) or BESIDE.get(word)
         if asked is None and word not in CHANGING:
-            there = ", ".join([*CHANGING, *ASKED])
+            there = ", ".join([*CHANGING, *ASKED, *BESIDE])
             raise PickError(f"nothing is called {word[:40]!r}; there is {there}")
         if asked is None or not asked[0] <= len(rest) <= asked[1]:
             raise PickError(f"{path[:80]!r} does not say what it asks for; see {word} in wire.py")
+        if word in BESIDE:
+            return asked[2](self.subject, self.beside, *rest)
         return asked[2](self.subject, *rest)
 
     def about(self) -> wire.About:
@@ -287,6 +293,11 @@ ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "heads": (0, 0, head_scores),
     "alike": (0, 0, alike_heads),
     "card": (1, 1, head_card),
+}
+# The same, of several subjects.
+BESIDE: dict[str, tuple[int, int, Callable[..., Any]]] = {
+    "compare": (1, 1, comparison),
+    "reaction": (2, 2, reaction),
 }
 # What is not the same each time; never kept.
 CHANGING: dict[str, Callable[[Answers], Any]] = {

@@ -1,4 +1,4 @@
-"""Who answers for each of several subjects? One `Answers` each, and they share nothing."""
+"""Who answers for each of several subjects? One `Answers` each; they only read each other."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -15,18 +15,19 @@ Models = Sequence[LiveModel | None]  # one a subject; None where there is none
 
 
 def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answers]:
-    """Each subject's own; none knows more of the others than where they are."""
+    """Each subject's own; it looks at the others only where it is asked to compare."""
     made = []
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
         others = [
             _neighbour(_way(number, at), other) for at, other in enumerate(subjects) if at != number
         ]
+        beside = [other for at, other in enumerate(subjects) if at != number]
         if isinstance(subject, Atlas):
             grown = Grown(subject)
             shop = Workshop(grown, model)
-            made.append(Answers(grown, shop, others))
+            made.append(Answers(grown, shop, others, beside))
         else:
-            made.append(Answers(subject, others=others))
+            made.append(Answers(subject, None, others, beside))
     return made
 
 

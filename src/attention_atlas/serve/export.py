@@ -6,16 +6,19 @@ and vectors come along when asked for (`exact`), vectors also where the neuron v
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import InputError, StoreError
 from attention_atlas.head import Head
+from attention_atlas.measure.run import measure_atlas
 from attention_atlas.serve import wire
 from attention_atlas.serve.about import about
 from attention_atlas.serve.answers import LARGEST, Answers
+from attention_atlas.serve.compare import compared
 from attention_atlas.serve.static_files import SERVED, static
 from attention_atlas.serve.subject import Subject
 from attention_atlas.store.atlas import Atlas
@@ -54,21 +57,60 @@ def page_pieces(
     inputs: Sequence[int] | None = None,
 ) -> Iterator[bytes]:
     """The bytes of the file, a packet at a time."""
+    answers = Answers(subject)
+    few = picks.get("tab") == "map" and not exact
+    yield from _filled(picks, _packets(answers, _paths(subject, picks, exact, inputs), few))
+
+
+def save_comparison(path: Path, atlases: Sequence[Atlas]) -> None:
+    """Write one HTML file that sets models side by side; the first one's heads can be opened."""
+    first, rest = atlases[0], atlases[1:]
+    others = [wire.Neighbour("", one.manifest.model, one.manifest.inputs) for one in rest]
+    answers = Answers(first, None, others, rest)
+    which = ",".join(map(str, range(len(rest))))
+    made = compared(atlases, [""] * len(atlases))
+    measure_atlas(first, progress=False)
+    carried = [int(number) for number in made.inputs[:, 0]]
+    picks = {"tab": "heads", "versus": list(range(len(rest))), "input": carried[0]}
+    packets = [
+        ("about", wire.pack(_only(answers.about(), carried))),
+        (f"compare/{which}", wire.pack(made)),
+        *_packets(answers, _measured(first)),
+        *_packets(answers, (f"reaction/{which}/{at}" for at in range(len(carried))), True),
+        *_packets(answers, (one for one in _overview(first, carried) if one != "about"), True),
+    ]
+    write_whole(path, lambda part: _put(b"".join(_filled(picks, packets)), part))
+
+
+def _only(told: wire.About, numbers: Sequence[int]) -> wire.About:
+    """Without inputs that do not come along."""
+    return replace(told, inputs=[one for one in told.inputs if one.number in set(numbers)])
+
+
+def _packets(
+    answers: Answers, paths: Iterable[str], few: bool = False
+) -> Iterator[tuple[str, bytes]]:
+    """Paths and their packets; with `few`, pictures of attention only as far as there is room."""
+    used = 0
+    for name in paths:
+        packet = wire.pack(answers.answer(name))
+        if name.startswith(("edges/", "reaction/")):
+            used += len(packet)
+            if few and used > EDGE_BYTES:
+                continue
+        yield name, packet
+
+
+def _filled(picks: Mapping[str, Any], packets: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    """The template with its options and packets inside."""
     before, place, after = static("file.html").read_bytes().partition(_PLACE)
     if not place:
         raise StoreError("the template of saved pages is damaged; build it again: make web")
-    answers = Answers(subject)
     tab = picks.get("tab", "text")
     options = {"tab": tab, "picks": dict(picks), "chrome": "file", "live": False}
     yield before
     yield _block('type="application/json" id="atlas-options"', _json(options))
-    edges = 0
-    for name in _paths(subject, picks, exact, inputs):
-        packet = wire.pack(answers.answer(name))
-        if name.startswith("edges/"):
-            edges += len(packet)
-            if tab == "map" and not exact and edges > EDGE_BYTES:
-                continue
+    for name, packet in packets:
         attributes = f'type="application/octet-stream;base64" data-path="{escape(name)}"'
         yield _block(attributes, base64.b64encode(packet))
     yield after

@@ -7,7 +7,7 @@ The page draws its own SVG, so a figure looks like the screen. Needs Playwright 
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ FLAGS = (
 )
 _PATIENCE = 60_000  # milliseconds
 _SIZE = {"width": 1280, "height": 860}
+_MARGIN = dict.fromkeys(("top", "right", "bottom", "left"), "14mm")
 
 
 def find_browser() -> str:
@@ -44,6 +45,33 @@ def find_browser() -> str:
 
 def save_figure(path: Path, subject: Subject, picks: Mapping[str, Any]) -> None:
     """Write what the page shows with these picks, as .svg or .png."""
+    with tempfile.TemporaryDirectory(prefix="attention-atlas-") as folder:
+        page_path = Path(folder) / "page.html"
+        save_page(page_path, subject, picks, inputs=_inputs(picks))
+
+        def draw(page: Any) -> bytes:
+            page.goto(page_path.as_uri())
+            _wait(page)
+            return _picture(page, path.suffix)
+
+        content = with_page(draw)
+    write_whole(path, lambda part: _put(content, part))
+
+
+def print_page(path: Path, html: str) -> None:
+    """Write a page that needs nothing else as a PDF, as a browser prints it."""
+
+    def printed(page: Any) -> bytes:
+        page.set_content(html)
+        made: bytes = page.pdf(format="A4", print_background=True, margin=_MARGIN)
+        return made
+
+    content = with_page(printed)
+    write_whole(path, lambda part: _put(content, part))
+
+
+def with_page(draw: Callable[[Any], bytes]) -> bytes:
+    """What `draw` makes of a fresh page."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as problem:
@@ -52,24 +80,17 @@ def save_figure(path: Path, subject: Subject, picks: Mapping[str, Any]) -> None:
         ) from problem
     browser_path = find_browser()
 
-    def draw() -> bytes:
-        with tempfile.TemporaryDirectory(prefix="attention-atlas-") as folder:
-            page_path = Path(folder) / "page.html"
-            save_page(page_path, subject, picks, inputs=_inputs(picks))
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
-                try:
-                    page = browser.new_page(viewport=_SIZE, device_scale_factor=2)  # type: ignore[arg-type]
-                    page.goto(page_path.as_uri())
-                    _wait(page)
-                    return _picture(page, path.suffix)
-                finally:
-                    browser.close()
+    def run() -> bytes:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=browser_path, args=list(FLAGS))
+            try:
+                return draw(browser.new_page(viewport=_SIZE, device_scale_factor=2))  # type: ignore[arg-type]
+            finally:
+                browser.close()
 
     # A notebook's own thread has a loop running, which Playwright's plain calls refuse.
     with ThreadPoolExecutor(1) as thread:
-        content = thread.submit(draw).result()
-    write_whole(path, lambda part: _put(content, part))
+        return thread.submit(run).result()
 
 
 def _inputs(picks: Mapping[str, Any]) -> list[int] | None:

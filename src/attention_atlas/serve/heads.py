@@ -102,4 +102,10 @@ def head_card(subject: Subject, name: str) -> wire.HeadCard:
         {one: int(kind.get(f"inputs {one}", 0)) for one in KINDS}, float(kind.get("sink", 0)),
         str(kind.get("with_sink", "")), without if isinstance(without, str) else None,
         made.anomalies, [wire.NearHead(head, away) for head, away in made.nearest], made.telling,
+        [
+            wire.Followed(
+                one["relation"], one["way"], one["right"], one["baseline"], int(one["words"])
+            )
+            for one in made.relations
+        ],
     )  # fmt: skip

@@ -109,7 +109,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Another atlas that the same server serves; never mixed with this one."""
+    """Another atlas that the same server serves; mixed with this one only to be compared."""
 
     address: str  # relative to this page's own
     title: str
@@ -369,6 +369,7 @@ class MeasureInfo:
     formula: str
     source: str
     chance: str  # what its chance value means
+    range: str = ""  # what it can be at all
 
 
 @dataclass(frozen=True)
@@ -407,6 +408,17 @@ class NearHead:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """A relation of the trees given that a head follows better than a fixed offset."""
+
+    relation: str
+    way: Literal["up", "down"]  # up: to the word that it depends on
+    right: float  # share of the words
+    baseline: float  # of the best offset
+    words: int
+
+
+@dataclass(frozen=True)
 class HeadCard:
     """`card/{head}`: what is known of one head beyond its row of `heads`."""
 
@@ -419,6 +431,61 @@ class HeadCard:
     found: Sequence[str]  # sentences: what stands out
     nearest: Sequence[NearHead]
     telling: Sequence[int]  # inputs that show its kind best
+    relations: Sequence[Followed] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One model of a comparison, on the inputs that all of them read."""
+
+    name: str
+    way: str  # from this page to its own; empty: this is it, or it has none
+    heads: Sequence[str]
+    kind: Annotated[Array, Buffer(("u1",), "heads")]  # 255: none
+    importance: Annotated[Array, Buffer(("f4",), "heads")]
+    chosen: Annotated[Array, Buffer(("f4",), "heads")]  # importance in rows with a choice
+    statistics: dict[str, float]  # the study's Table 1
+    statistics_chosen: dict[str, float]
+    counts: dict[str, int]  # kind → heads
+    matched: Sequence[str]  # heads that are set against those of the others
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """Heads of the first model against those of another: bits, 0 is the same."""
+
+    nearest: Annotated[Array, Buffer(("u2",), "matched")]  # place in the other's matched heads
+    away: Annotated[Array, Buffer(("f4",), "matched")]
+    same: Annotated[Array, Buffer(("f4",), "matched")] | None  # from the head of its own name
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs."""
+
+    models: Sequence[Compared]  # this one first
+    counterparts: Sequence[Counterparts]  # of the second model on
+    kinds: Sequence[str]
+    inputs: Annotated[Array, Buffer(("u4",), "shared models")]  # their numbers
+    labels: Sequence[str]
+    places: Annotated[Array, Buffer(("f4",), "heads 2")]  # matched heads of all; near is alike
+    note: str
+
+
+@dataclass(frozen=True)
+class Reacted:
+    """What every head of one model did with an input, drawn small."""
+
+    tokens: int
+    importance: Annotated[Array, Buffer(("f4",), "heads")]
+    cells: Annotated[Array, Buffer(("u1",), "heads P P")]  # largest weight of each part, 255ths
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """`reaction/{k,…}/{place}`: the models of a comparison on one of their shared inputs."""
+
+    models: Sequence[Reacted]
 
 
 # First word of a path → what answers it.
@@ -438,6 +505,8 @@ ANSWERS: dict[str, type] = {
     "heads": HeadScores,
     "alike": Alike,
     "card": HeadCard,
+    "compare": Comparison,
+    "reaction": Reaction,
 }
 
 # Deeds: sent as JSON (POST, or a message of the notebook), answered by a packet. ------------------
@@ -527,6 +596,7 @@ class Picks:
     up: str = "importance-chosen"
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
+    versus: Sequence[int] = ()  # atlases of `about` that heads are compared with
 
 
 def pack(answer: Any) -> bytes:

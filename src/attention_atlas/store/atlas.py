@@ -23,6 +23,7 @@ from attention_atlas.store import files, softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
+from attention_atlas.store.relations import read_relations
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import unpack_form
 from attention_atlas.store.write import JOURNAL, is_whole
@@ -180,6 +181,10 @@ class Atlas:
     def scores(self) -> Scores | None:
         """Every score with its interval, count and chance; None where nothing was measured yet."""
         return read_scores(self.path, self.manifest)
+
+    def relations(self) -> pd.DataFrame | None:
+        """Agreement with given trees by head, relation and way; None where none were given."""
+        return read_relations(self.path, self.manifest)
 
     def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
         """Every score and the kind of every head, made if missing; see `study.measure`.

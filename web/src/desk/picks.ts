@@ -39,6 +39,7 @@ export const START: Picks = {
   up: "importance-chosen",
   kinds: [],
   order: "head",
+  versus: [],
 };
 
 /** Head names carry their tower only where there is more than one. */
@@ -64,6 +65,7 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const known = (input: number | null) => about.inputs.some((one) => one.number === input);
   if (!known(out.input)) out.input = about.inputs[0]?.number ?? 0;
   if (!known(out.other)) out.other = null;
+  out.versus = [...new Set(out.versus ?? [])].filter((place) => about.atlases[place] !== undefined);
   // On the map the head in view is the picked one; close-ups may show several and keep the map's for the way back.
   const single = out.mapHead === null ? null : headPlace(about, out.mapHead);
   const there = about.towers.find((one) => one.name === single?.tower)?.layers.find((one) => one.layer === single?.layer);
@@ -143,7 +145,7 @@ function read(name: string, text: string): unknown {
 const whole = (value: unknown): value is number[] => Array.isArray(value) && value.every(Number.isInteger);
 
 function checked(name: string, value: unknown): unknown {
-  if (name === "shownLayers" || name === "shownHeads") return whole(value) ? value : undefined;
+  if (name === "shownLayers" || name === "shownHeads" || name === "versus") return whole(value) ? value : undefined;
   if (name === "camera") return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;

@@ -47,6 +47,11 @@ export class Figure {
     this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`);
   }
 
+  /** A drawing of its own, as markup that a serializer made. */
+  drawing(markup: string): void {
+    this.parts.push(markup);
+  }
+
   /** Lines of one colour and opacity as one path. */
   lines(batch: Batch, line: (from: number, to: number) => [number, number, number, number], thick = 1.5): void {
     const path: string[] = [];

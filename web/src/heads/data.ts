@@ -79,3 +79,35 @@ export function cells(scores: HeadScores, about: About): Cell[] {
 
 /** Short enough for a table, exact enough to sort by eye. */
 export const figure = (value: number): string => (Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3));
+
+/** How many values fall into each of `count` equal parts of a range; the last part holds its end. */
+export function bins(values: readonly number[], [low, high]: readonly number[], count: number): number[] {
+  const found = new Array<number>(count).fill(0);
+  for (const value of values) if (value >= low && value <= high) found[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
+  return found;
+}
+
+export interface Summary {
+  heads: number;
+  mean: number;
+  deviation: number;
+  quarters: [number, number, number, number, number];
+}
+
+/** The figures of the study's Table 1, of any score; the deviation divides by n, as RI does. */
+export function summary(values: readonly number[]): Summary {
+  const known = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const mean = known.reduce((sum, one) => sum + one, 0) / known.length;
+  const varies = known.reduce((sum, one) => sum + (one - mean) ** 2, 0) / known.length;
+  const at = (share: number) => {
+    const place = share * (known.length - 1);
+    const low = Math.floor(place);
+    return known[low] + (known[Math.min(known.length - 1, low + 1)] - known[low]) * (place - low);
+  };
+  return { heads: known.length, mean, deviation: Math.sqrt(varies), quarters: known.length ? [at(0), at(0.25), at(0.5), at(0.75), at(1)] : [NaN, NaN, NaN, NaN, NaN] };
+}
+
+/** What the distribution is of: the picture's score, or where that shows kinds one of the scatter's. */
+export function distributed(score: string, across: string, up: string): string {
+  return [score, across, up].find((name) => name !== "kind" && name !== "alike") ?? "importance-chosen";
+}

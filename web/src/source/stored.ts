@@ -20,6 +20,7 @@ export function storedSource(document: Document): Source {
 
 function missing(path: string): string {
   if (/^(map|points|norms|mean|extra)\//.test(path)) return `this saved page does not carry ${path.split("/")[0] === "norms" ? "vector lengths" : "this map"}; open the atlas with attention-atlas serve`;
+  if (/^(compare|reaction|card|heads|alike)\b/.test(path)) return "this saved page does not carry this; open the atlases with attention-atlas serve";
   const what = path.startsWith("vectors") ? "query and key vectors" : "exact weights";
   return `this saved page does not carry ${what}; save it with exact=True (on the command line --exact)`;
 }

@@ -66,7 +66,7 @@ export interface Estimate {
   seconds: number;
 }
 
-/** Another atlas that the same server serves; never mixed with this one. */
+/** Another atlas that the same server serves; mixed with this one only to be compared. */
 export interface Neighbour {
   address: string;
   title: string;
@@ -281,6 +281,7 @@ export interface MeasureInfo {
   formula: string;
   source: string;
   chance: string;
+  range: string;
 }
 
 /** `heads`: the kind and every score of every head; NaN where there is none. */
@@ -313,6 +314,15 @@ export interface NearHead {
   divergence: number;
 }
 
+/** A relation of the trees given that a head follows better than a fixed offset. */
+export interface Followed {
+  relation: string;
+  way: "up" | "down";
+  right: number;
+  baseline: number;
+  words: number;
+}
+
 /** `card/{head}`: what is known of one head beyond its row of `heads`. */
 export interface HeadCard {
   head: string;
@@ -324,6 +334,51 @@ export interface HeadCard {
   found: string[];
   nearest: NearHead[];
   telling: number[];
+  relations: Followed[];
+}
+
+/** One model of a comparison, on the inputs that all of them read. */
+export interface Compared {
+  name: string;
+  way: string;
+  heads: string[];
+  kind: Grid<Uint8Array>;
+  importance: Grid<Float32Array>;
+  chosen: Grid<Float32Array>;
+  statistics: Record<string, number>;
+  statistics_chosen: Record<string, number>;
+  counts: Record<string, number>;
+  matched: string[];
+}
+
+/** Heads of the first model against those of another: bits, 0 is the same. */
+export interface Counterparts {
+  nearest: Grid<Uint16Array>;
+  away: Grid<Float32Array>;
+  same: Grid<Float32Array> | null;
+}
+
+/** `compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs. */
+export interface Comparison {
+  models: Compared[];
+  counterparts: Counterparts[];
+  kinds: string[];
+  inputs: Grid<Uint32Array>;
+  labels: string[];
+  places: Grid<Float32Array>;
+  note: string;
+}
+
+/** What every head of one model did with an input, drawn small. */
+export interface Reacted {
+  tokens: number;
+  importance: Grid<Float32Array>;
+  cells: Grid<Uint8Array>;
+}
+
+/** `reaction/{k,…}/{place}`: the models of a comparison on one of their shared inputs. */
+export interface Reaction {
+  models: Reacted[];
 }
 
 /** `compute`: lay all heads out in the background; `progress` tells how far it is. */
@@ -389,6 +444,7 @@ export interface Picks {
   up: string;
   kinds: string[];
   order: string;
+  versus: number[];
 }
 
 /** First word of a path → what answers it. */
@@ -408,6 +464,8 @@ export interface Answers {
   heads: HeadScores;
   alike: Alike;
   card: HeadCard;
+  compare: Comparison;
+  reaction: Reaction;
 }
 
 /** Word of a deed → what is sent as JSON and what answers it. */

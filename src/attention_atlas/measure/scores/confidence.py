@@ -1,7 +1,7 @@
 """How sure is a head of one key a row?"""
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def confidence(look: Look) -> Floats:
@@ -15,4 +15,5 @@ MEASURE = Measure(
     "Voita et al. 2019, Analyzing Multi-Head Self-Attention",
     "even",
     confidence,
+    bounds=SHARE,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, nothing
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def coverage(look: Look) -> Floats:
@@ -22,4 +22,5 @@ MEASURE = Measure(
     "after the coverage of Tu et al. 2016; perplexity in place of counts",
     "shuffled",
     coverage,
+    bounds=SHARE,
 )

@@ -1,7 +1,7 @@
 """How much does a head look at delimiters: special tokens after the first, and punctuation?"""
 
 from attention_atlas.measure.look import Floats, Look, nothing, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def delimiter(look: Look) -> Floats:
@@ -20,4 +20,5 @@ MEASURE = Measure(
     "Clark et al. 2019, What Does BERT Look At?",
     "shuffled",
     delimiter,
+    bounds=SHARE,
 )

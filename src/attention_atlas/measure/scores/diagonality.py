@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def diagonality(look: Look) -> Floats:
@@ -20,4 +20,5 @@ MEASURE = Measure(
     "shuffled",
     diagonality,
     square=True,
+    bounds=SHARE,
 )

@@ -31,4 +31,5 @@ MEASURE = Measure(
     "zero",
     distance_dot,
     needs="vectors",
+    bounds=(-1.0, 1.0),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def entropy(look: Look) -> Floats:
@@ -19,4 +19,5 @@ MEASURE = Measure(
     "Clark et al. 2019, What Does BERT Look At?",
     "even",
     entropy,
+    bounds=SHARE,
 )

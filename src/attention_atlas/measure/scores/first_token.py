@@ -1,7 +1,7 @@
 """How much does a head rest on the first token?"""
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def first_token(look: Look) -> Floats:
@@ -15,4 +15,5 @@ MEASURE = Measure(
     "Vig & Belinkov 2019; Xiao et al. 2023, attention sinks",
     "shuffled",
     first_token,
+    bounds=SHARE,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def importance(look: Look) -> Floats:
@@ -17,4 +17,5 @@ MEASURE = Measure(
     "Guo, Interpretability analysis in transformers based on attention visualization, (2)",
     "even",
     importance,
+    bounds=SHARE,
 )

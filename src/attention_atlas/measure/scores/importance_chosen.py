@@ -6,7 +6,7 @@ A causal model's first row sees one key, so its weight is 1 whatever the head do
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, nothing
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def importance_chosen(look: Look) -> Floats:
@@ -22,4 +22,5 @@ MEASURE = Measure(
     "ours: the study's importance without rows that see one key",
     "even",
     importance_chosen,
+    bounds=SHARE,
 )

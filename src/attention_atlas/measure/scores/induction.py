@@ -2,7 +2,7 @@
 
 from attention_atlas.measure.copies import copies
 from attention_atlas.measure.look import Floats, Look
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def induction(look: Look) -> Floats:
@@ -17,4 +17,5 @@ MEASURE = Measure(
     "shuffled",
     induction,
     square=True,
+    bounds=SHARE,
 )

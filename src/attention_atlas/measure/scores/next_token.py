@@ -2,7 +2,7 @@
 
 from attention_atlas.measure.diagonal import diagonal
 from attention_atlas.measure.look import Floats, Look
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def next_token(look: Look) -> Floats:
@@ -17,4 +17,5 @@ MEASURE = Measure(
     "shuffled",
     next_token,
     square=True,
+    bounds=SHARE,
 )

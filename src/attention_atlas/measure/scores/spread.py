@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import AT_LEAST_0, Measure
 
 
 def spread(look: Look) -> Floats:
@@ -21,4 +21,5 @@ MEASURE = Measure(
     "shuffled",
     spread,
     square=True,
+    bounds=AT_LEAST_0,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.look import Floats, Look, row_mean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.measure import SHARE, Measure
 
 
 def value_shift(look: Look) -> Floats:
@@ -22,4 +22,5 @@ MEASURE = Measure(
     "shuffled",
     value_shift,
     needs="values",
+    bounds=SHARE,
 )

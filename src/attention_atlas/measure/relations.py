@@ -1,0 +1,105 @@
+"""Which relation of a tree does a head follow, and how much better than a fixed offset?
+
+Each relation is asked both ways: up, from a word to the one it depends on, and down, from that one
+to what depends on it. A share is over all words of all inputs that see a linked word; the baseline
+is the best fixed offset on the very same words (Clark et al. 2019). The interval is a bootstrap
+over inputs of the share, widened as those of all scores are; the baseline counts as known.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.measure import boot
+from attention_atlas.measure.look import Bools, Floats
+from attention_atlas.measure.trees import OFFSETS, Choices, Matched, right
+from attention_atlas.store.atlas import Atlas
+
+COLUMNS = (
+    "head", "relation", "way", "right", "baseline", "offset", "above", "low", "high", "words",
+    "inputs",
+)  # fmt: skip
+Key = tuple[str, str, int]  # relation, way, place of the layer
+
+
+@dataclass
+class _Counts:
+    """One relation and way in one layer, input by input."""
+
+    words: dict[int, int] = field(default_factory=dict)
+    right: dict[int, Floats] = field(default_factory=dict)  # (H,)
+    fixed: Floats = field(default_factory=lambda: np.zeros(len(OFFSETS)))
+
+
+class Relations:
+    """Counts, as choices pass by; then a table."""
+
+    def __init__(self, atlas: Atlas, matched: dict[int, Matched]):
+        self.matched = matched
+        self.names = [str(name) for name in atlas.heads()["head"]]
+        layers = [layer.heads for tower in atlas.towers for layer in tower.layers]
+        self.edges = np.cumsum([0, *layers])  # first head of each layer
+        self._counts: dict[Key, _Counts] = defaultdict(_Counts)
+
+    def add(self, one: Choices) -> None:
+        for relation, up in self.matched[one.input].depends.items():
+            for way, links in (("up", up), ("down", up.T)):
+                self._add(one, self._counts[relation, way, one.layer], links)
+
+    def _add(self, one: Choices, counts: _Counts, links: Bools) -> None:
+        fine, words = right(one.chosen, links, one.seen)
+        if not words:
+            return
+        first = int(self.edges[one.layer])
+        size = int(self.edges[one.layer + 1]) - first
+        mine = counts.right.setdefault(one.input, np.zeros(size))
+        mine[one.heads.start - first : one.heads.stop - first] = fine
+        if one.input not in counts.words:  # a long input comes a few heads at a time
+            counts.words[one.input] = words
+            counts.fixed += right(one.fixed, links, one.seen)[0]
+
+    def table(self, seed: int) -> pd.DataFrame:
+        """A row a head, relation and way."""
+        rows = [
+            row for key in sorted(self._counts) for row in self._rows(key, self._counts[key], seed)
+        ]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    def _rows(self, key: Key, counts: _Counts, seed: int) -> list[tuple[object, ...]]:
+        if not counts.words:
+            return []
+        relation, way, layer = key
+        inputs = sorted(counts.words)
+        words = np.array([counts.words[i] for i in inputs], float)
+        fine = np.stack([counts.right[i] for i in inputs])  # (inputs, H)
+        share, low, high = ratio(fine, words, boot.draws(seed, inputs))
+        best = int(counts.fixed.argmax())
+        baseline = float(counts.fixed[best] / words.sum())
+        names = self.names[self.edges[layer] : self.edges[layer + 1]]
+        return [
+            (name, relation, way, float(share[at]), baseline, OFFSETS[best],
+             float(share[at]) - baseline, float(low[at]), float(high[at]), int(words.sum()),
+             len(inputs))
+            for at, name in enumerate(names)
+        ]  # fmt: skip
+
+
+def ratio(count: Floats, total: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
+    """(H,) each: share, low, high of Σ count (inputs, H) / Σ total (inputs,)."""
+    share = count.sum(0) / total.sum()
+    if len(total) < boot.FEWEST:
+        return share, np.full(len(share), np.nan), np.full(len(share), np.nan)
+    drawn = draws.T @ total  # (replicas,)
+    replicas = (draws.T @ count)[drawn > 0] / drawn[drawn > 0, None]
+    tail = 100 * (1 - boot.LEVEL) / 2
+    low, high = np.percentile(replicas, [tail, 100 - tail], axis=0)
+    wide = boot.wider(len(total))
+    return share, *(np.clip(share + (end - share) * wide, 0, 1) for end in (low, high))
+
+
+def best_heads(table: pd.DataFrame) -> pd.DataFrame:
+    """For each relation and way the head that is furthest above the offset; furthest first."""
+    best = table.loc[table.groupby(["relation", "way"])["above"].idxmax()]
+    return best.sort_values(["above", "words"], ascending=False, ignore_index=True)

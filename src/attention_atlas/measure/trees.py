@@ -1,0 +1,126 @@
+"""Which word does each head choose, and could it have chosen one that the tree links?
+
+Tokens become words: attention to a word is the sum over its tokens, from a word the mean over them
+(Clark et al. 2019). A head chooses, for each word, the other word that it looks at most. Fixed
+offsets choose too, under the same masks: they are what a head is held against.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.errors import InputError
+from attention_atlas.measure.conllu import Sentence
+from attention_atlas.measure.look import Bools, Floats
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.stream import pieces
+
+REACH = 8  # words; offsets tried for the best fixed one
+OFFSETS = (*range(-REACH, 0), *range(1, REACH + 1))
+Places = npt.NDArray[np.intp]
+
+
+class Matched:
+    """One input with its tree: which tokens make up each word, and who depends on whom."""
+
+    def __init__(self, sentence: Sentence, tokens: pd.DataFrame):
+        starts, ends = tokens["start"].to_numpy(), tokens["end"].to_numpy()
+        words = [
+            np.flatnonzero((starts >= 0) & (starts < word.end) & (ends > word.start))
+            for word in sentence.words
+        ]
+        self.words = [tokens for tokens in words if tokens.size]
+        number = {i: k for k, i in enumerate(i for i, w in enumerate(words) if w.size)}
+        count = len(self.words)
+        self.depends: dict[str, Bools] = {}  # relation → (W, W): row depends on column
+        for place, word in enumerate(sentence.words):
+            if place in number and word.head in number and word.relation != "punct":
+                links = self.depends.setdefault(word.relation, np.zeros((count, count), bool))
+                links[number[place], number[word.head]] = True
+        self.linked = np.zeros((count, count), bool)  # either way round
+        for links in self.depends.values():
+            self.linked |= links | links.T
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What some heads, and fixed offsets, choose for each word of one input; −1: nothing."""
+
+    input: int
+    layer: int  # its place among all layers
+    heads: slice  # their places among all heads
+    chosen: Places  # (H, W)
+    fixed: Places  # (offsets, W)
+    seen: Bools  # (W, W)
+
+
+def match(atlas: Atlas, sentences: Sequence[Sentence], file: str) -> dict[int, Matched]:
+    """Input → its tree, for every input whose text is a sentence of the file."""
+    known = {sentence.text.strip(): sentence for sentence in sentences}
+    texts = atlas.inputs()["text"]
+    found = {
+        place: known[str(text).strip()]
+        for place, text in enumerate(texts)
+        if str(text).strip() in known
+    }
+    if not found:
+        raise InputError(
+            f"no input of {atlas.path.name} is a sentence of {file}: its first one is "
+            f"{sentences[0].text[:60]!r}; capture the sentences of that file"
+        )
+    stream = atlas.towers[0].layers[0].queries
+    made = {place: Matched(one, atlas.tokens(place, stream)) for place, one in found.items()}
+    return {place: one for place, one in made.items() if len(one.words) > 1}
+
+
+def walk(atlas: Atlas, matched: dict[int, Matched]) -> Iterator[Choices]:
+    """Every head that looks from the first stream at itself, on every input with a tree."""
+    stream = atlas.towers[0].layers[0].queries
+    base = number = 0
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            if layer.queries == layer.keys == stream:
+                for shard in range(len(atlas.manifest.shards)):
+                    for piece in pieces(atlas, shard, tower, layer, only=set(matched)):
+                        own = slice(base + piece.heads.start, base + piece.heads.stop)
+                        words = matched[piece.input].words
+                        yield Choices(
+                            piece.input, number, own, *choose(piece.weights, piece.seen, words)
+                        )
+            base += layer.heads
+            number += 1
+
+
+def choose(weights: Floats, seen: Bools, words: list[Places]) -> tuple[Places, Places, Bools]:
+    """(H, W) and (offsets, W): the word chosen, and (W, W): which other words a word sees."""
+    attention = by_words(weights, words)
+    other = by_words(seen[None].astype(np.float32), words)[0] > 0
+    np.fill_diagonal(other, False)
+    attention = np.where(other, attention, 0)
+    return np.where(attention.max(2) > 0, attention.argmax(2), -1), _fixed(other), other
+
+
+def by_words(weights: Floats, words: list[Places]) -> Floats:
+    """(H, W, W) from (H, N, N)."""
+    columns = np.stack([weights[:, :, tokens].sum(2) for tokens in words], 2)
+    return np.stack([columns[:, tokens].mean(1) for tokens in words], 1)
+
+
+def _fixed(seen: Bools) -> Places:
+    """(offsets, W): the word so far away, where it is there to be seen."""
+    places = np.arange(len(seen))
+    targets = places + np.array(OFFSETS)[:, None]
+    inside = (targets >= 0) & (targets < len(seen))
+    there = inside & seen[places, np.where(inside, targets, 0)]
+    return np.where(there, targets, -1)
+
+
+def right(chosen: Places, links: Bools, seen: Bools) -> tuple[Places, int]:
+    """(H,): how many words chose one that `links` names, and how many could have."""
+    words = np.flatnonzero((links & seen).any(1))
+    picked = chosen[:, words]
+    fine = (picked >= 0) & links[words, np.maximum(picked, 0)]
+    return fine.sum(1), len(words)

@@ -78,7 +78,6 @@ def with_output_attentions(loaded: Loaded, texts: list[str]) -> None:
 
 
 def ours(loaded: Loaded, texts: list[str], folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
     model = (loaded.model, loaded.processor)
     aa.capture(model, texts, path=folder, batch_size=BATCH, progress=False)
 
@@ -105,8 +104,11 @@ def times(rounds: int, count: int) -> str:
         for turn in range(rounds):
             names = list(sides)
             for name in names[turn % 3 :] + names[: turn % 3]:
+                shutil.rmtree(folder, ignore_errors=True)
                 spent[name].append(seconds(sides[name]))
                 print(f"round {turn + 1}: {name} {spent[name][-1][1]:.2f} s", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        ours(loaded, texts, folder)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         tokens = aa.open(folder).manifest.tokens
     lines = [

@@ -3,7 +3,7 @@ import type { Picks } from "../source/wire";
 import { History } from "./history";
 
 /** What undo brings back. */
-type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words">;
+type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words" | "combine" | "overlay" | "arrows" | "flows" | "flowsFrom">;
 
 export abstract class Sieving {
   abstract picks: Picks;
@@ -51,8 +51,8 @@ export abstract class Sieving {
   }
 
   private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words } = $state.snapshot(this.picks);
-    return { hidden, filter, threshold, topk, words };
+    const { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom } = $state.snapshot(this.picks);
+    return { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom };
   }
 
   private keep(): void {

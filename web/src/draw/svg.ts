@@ -11,6 +11,15 @@ export function escaped(text: string): string {
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
+export interface Stroke {
+  colour: string;
+  width: number;
+  alpha: number;
+  fill?: boolean;
+}
+
+const stroke = ({ colour, width, alpha }: Stroke): string => `stroke="${colour}" stroke-width="${round(width)}" stroke-opacity="${round(alpha)}" stroke-linecap="round"`;
+
 export class Figure {
   private parts: string[] = [];
 
@@ -34,8 +43,16 @@ export class Figure {
     this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${fill}"${faint}/>`);
   }
 
-  frame(x: number, y: number, width: number, height: number, colour: string): void {
-    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}"/>`);
+  frame(x: number, y: number, width: number, height: number, colour: string, thick = 1): void {
+    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}" stroke-width="${thick}"/>`);
+  }
+
+  circle(x: number, y: number, radius: number, look: Stroke): void {
+    this.parts.push(`<circle cx="${round(x)}" cy="${round(y)}" r="${round(radius)}" fill="none" ${stroke(look)}/>`);
+  }
+
+  path(points: readonly (readonly [number, number])[], look: Stroke): void {
+    this.parts.push(`<path d="M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}" fill="${look.fill ? look.colour : "none"}" ${stroke(look)}/>`);
   }
 
   line(x0: number, y0: number, x1: number, y1: number, colour: string): void {

@@ -35,6 +35,7 @@ from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import Look, watching
+from attention_atlas.record.pictures import add_pictures
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
@@ -285,7 +286,7 @@ class Run:
             refuse_hidden_pads(self.loaded.model, layers, plan.ends, real)
         forms = Forms()
         ends_real: dict[tuple[Ends, int], tuple[Places, Places]] = {}
-        made: dict[str, tuple[str, int]] = {}
+        made: dict[str, tuple[str, str, int]] = {}
         for layer in layers:
             name = (plan.names[layer.group], layer.number)
             if name not in exact:
@@ -296,8 +297,8 @@ class Run:
             layer = shard.rounded(layer, name)
             if not self.options.generate:
                 n, k = sizes(layer, len(items))
-                made.setdefault(ends.queries, (layer.group[0], n))
-                made.setdefault(ends.keys, (layer.group[0], k))
+                made.setdefault(ends.queries, (layer.group[0], layer.first.module, n))
+                made.setdefault(ends.keys, (layer.group[0], layer.first.module, k))
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in ends_real:
                     ends_real[ends, row] = real_ends(ends, real, row)
@@ -305,9 +306,10 @@ class Run:
                 shard.pieces[name][number] = parts
         for row, (number, _) in enumerate(batch):
             mine = {stream: token_columns(one) for stream, one in streams[row].items()}
-            for stream, (path, n) in made.items():
+            for stream, (path, module, n) in made.items():
                 if stream not in mine:
-                    mine[stream] = made_tokens(self.loaded.model, path, n, tensors)
+                    mine[stream] = made_tokens(self.loaded.model, path, module, n, items[row])
+            add_pictures(self.loaded.model, mine, items[row], self.given[number])
             tokens[number] = mine
             if self.options.generate:
                 side = "decoder" if "decoder" in mine else "text"

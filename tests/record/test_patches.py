@@ -10,7 +10,7 @@ import pytest
 import transformers as hf
 
 import attention_atlas as aa
-from tests.record.seeing import WIDTH, cropped, grey, local, spotted, stretched, tokenizer
+from tests.record.seeing import WIDTH, cropped, grey, local, spotted, stretched
 
 SIDES = ["left", "top", "right", "bottom"]
 STAGES = {"image_size": 32, "patch_size": 4, "embed_dim": 8, "depths": [2, 2], "num_heads": [2, 4],
@@ -96,7 +96,7 @@ def test_a_picture_cut_in_the_middle_has_boxes_only_there() -> None:
 
 
 @pytest.mark.parametrize("make", [hf.SwinConfig, hf.Swinv2Config], ids=["Swin", "Swin v2"])
-@pytest.mark.parametrize("height, width", [(32, 32), (32, 48)])
+@pytest.mark.parametrize(("height", "width"), [(32, 32), (32, 48)])
 def test_windows_shifted_windows_and_merged_patches_sit_where_they_show(
     make: Any, height: int, width: int
 ) -> None:

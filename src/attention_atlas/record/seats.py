@@ -71,6 +71,31 @@ def tower_seats(model: nn.Module, path: str, module: str, n: int, shown: Shown) 
     return None
 
 
+def base_cells(model: nn.Module, path: str, shown: Shown) -> tuple[Seats, list[Any]] | None:
+    """Every patch of the first stage, row by row, and where its pixels are in the tensor.
+
+    The tensor is taken as frames (F, C, height, width), or as patches (P, values).
+    """
+    if shown.patches is not None:
+        return _of_patches(shown.patches), list(range(len(shown.patches.image)))
+    config = _config(model, path)
+    if patch_size(config) is None:
+        return None
+    parts: list[Seats] = []
+    where: list[Any] = []
+    for number, frame in enumerate(shown.frames):
+        if frame.image < 0:
+            continue
+        rows, columns, (high, wide) = next(grids(config, frame))
+        cells = _row_by_row(rows, columns)
+        parts.append(_seats(frame, cells, (high, wide), []))
+        where += [
+            (number, slice(None), slice(r * high, (r + 1) * high), slice(c * wide, (c + 1) * wide))
+            for r, c in zip(*cells, strict=True)
+        ]
+    return (joined(parts), where) if parts else None
+
+
 def joined(parts: list[Seats]) -> Seats:
     """One after the other; the names of several tell which one they are of."""
     several = len(parts) > 1

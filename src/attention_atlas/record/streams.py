@@ -10,11 +10,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attention_atlas.models.encode import Encoded, Tokens
-from attention_atlas.models.shown import whole
+from attention_atlas.models.encode import Tokens
 from attention_atlas.record.layers import Group, LayerCalls, modality, stream_side
 from attention_atlas.record.pieces import CannotSplit, Places, places
-from attention_atlas.record.seats import Floats, Ints, tower_seats, windows_of
+from attention_atlas.record.seats import Floats, Ints, Seats, windows_of
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,8 @@ def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tens
     return several and ends.queries not in real and modality(model, layer.group[0]) == "text"
 
 
-def made_tokens(model: nn.Module, path: str, module: str, n: int, item: Encoded) -> dict[str, Any]:
+def made_tokens(n: int, seats: Seats | None) -> dict[str, Any]:
     """Tokens of a stream that no tokenizer knows: patches with their places, or just numbers."""
-    pixels = item.tensors.get("pixel_values")
-    shown = item.shown or (None if pixels is None else whole(pixels.shape))
-    seats = None if shown is None else tower_seats(model, path, module, n, shown)
     none = [-1] * n
     if seats is None:
         text = [str(index) for index in range(n)]

@@ -5,6 +5,7 @@ becomes mono floats between -1 and 1.
 """
 
 import re
+import warnings
 import wave
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,18 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 def open_image(image: Any) -> Image.Image:
     """The picture upright and in RGB; `image` is a path or a picture that is open already."""
     if isinstance(image, Image.Image):
-        return _upright(image)
+        return upright(image)
     path = Path(image)
     try:
-        with Image.open(path) as opened:
-            return _upright(opened)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as opened:
+                return upright(opened)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+        most = (Image.MAX_IMAGE_PIXELS or 0) // 10**6
+        raise InputError(
+            f"{path.name} has more than {most} million pixels; make it smaller"
+        ) from error
     except FileNotFoundError as error:
         raise InputError(f"no file is called {path}; check the name and the folder") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
@@ -52,8 +60,33 @@ def open_image(image: Any) -> Image.Image:
         ) from error
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    return ImageOps.exif_transpose(image).convert("RGB")
+def upright(image: Image.Image) -> Image.Image:
+    """Turned as its EXIF says, in RGB: what is transparent shows white, 16 bits become 8."""
+    turned = ImageOps.exif_transpose(image)
+    if turned.mode.startswith(("I", "F")):
+        return _in_eight_bits(turned).convert("RGB")
+    if not turned.has_transparency_data:
+        return turned.convert("RGB")
+    layer = turned.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+
+
+def _in_eight_bits(image: Image.Image) -> Image.Image:
+    values = np.asarray(image, np.float64)
+    most = 1.0 if image.mode == "F" and values.max(initial=0) <= 1 else 65535.0
+    if most > 1 and values.max(initial=0) <= 255:
+        most = 255.0
+    return Image.fromarray(np.rint(np.clip(values / most, 0, 1) * 255).astype(np.uint8))
+
+
+def for_processor(image: Image.Image) -> Image.Image:
+    """A picture 1 or 3 pixels high is taken for one whose rows are channels; four times it is not.
+
+    Each pixel becomes 4 × 4 of the same colour, so nothing else about it changes.
+    """
+    if image.height not in (1, 3):
+        return image
+    return image.resize((4 * image.width, 4 * image.height), Image.Resampling.NEAREST)
 
 
 def read_sound(path: Path) -> tuple["np.ndarray[Any, Any]", int]:

@@ -35,6 +35,7 @@ from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import Look, watching
+from attention_atlas.record.pictures import add_pictures
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
@@ -46,6 +47,7 @@ from attention_atlas.record.streams import (
     sizes,
     token_columns,
 )
+from attention_atlas.record.survey import Survey
 from attention_atlas.record.tables import input_row, input_table, token_table
 from attention_atlas.store import manifest as m
 from attention_atlas.store.atlas import Atlas, open_atlas
@@ -141,6 +143,7 @@ class Run:
         self.bound = 0.0
         self.probed: list[int] = []
         self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
+        self.survey = Survey(loaded, self.look)
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -163,6 +166,7 @@ class Run:
             watching(self.loaded.model, plan.way, fast=plan.fast, seed=seed) as self.look,
             ThreadPoolExecutor(1) as aside,
         ):
+            self.survey = Survey(self.loaded, self.look)
             draw(writer.inputs_done)
             last: Future[None] | None = None
             for shard in self._shards(writer.inputs_done, plan):
@@ -285,7 +289,8 @@ class Run:
             refuse_hidden_pads(self.loaded.model, layers, plan.ends, real)
         forms = Forms()
         ends_real: dict[tuple[Ends, int], tuple[Places, Places]] = {}
-        made: dict[str, tuple[str, int]] = {}
+        made: dict[str, tuple[str, str, int, bool]] = {}
+        begun: set[str] = set()
         for layer in layers:
             name = (plan.names[layer.group], layer.number)
             if name not in exact:
@@ -294,10 +299,11 @@ class Run:
             shard.calls.setdefault(name, _without_tensors(layer.first))
             self._spot(layer.steps, real.get(ends.queries), real.get(ends.keys), name, shard)
             layer = shard.rounded(layer, name)
-            if not self.options.generate:
-                n, k = sizes(layer, len(items))
-                made.setdefault(ends.queries, (layer.group[0], n))
-                made.setdefault(ends.keys, (layer.group[0], k))
+            n, k = sizes(layer, len(items))
+            path, first = layer.group[0], layer.group[0] not in begun and not layer.group[1]
+            made.setdefault(ends.queries, (path, layer.first.module, n, first))
+            made.setdefault(ends.keys, (path, layer.first.module, k, first))
+            begun.add(path)
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in ends_real:
                     ends_real[ends, row] = real_ends(ends, real, row)
@@ -305,9 +311,11 @@ class Run:
                 shard.pieces[name][number] = parts
         for row, (number, _) in enumerate(batch):
             mine = {stream: token_columns(one) for stream, one in streams[row].items()}
-            for stream, (path, n) in made.items():
+            for stream, (path, module, n, first) in made.items():
                 if stream not in mine:
-                    mine[stream] = made_tokens(self.loaded.model, path, n, tensors)
+                    seats = self.survey.seats(path, module, n, first, items[row])
+                    mine[stream] = made_tokens(n, seats)
+            add_pictures(self.loaded.model, mine, items[row], self.given[number])
             tokens[number] = mine
             if self.options.generate:
                 side = "decoder" if "decoder" in mine else "text"

@@ -28,8 +28,8 @@ export class ImageDesk {
   private readonly queryStream: Stream | undefined = $derived.by(() => this.stream(this.desk.layer?.queries));
   private readonly keyStream: Stream | undefined = $derived.by(() => this.stream(this.desk.layer?.keys));
   readonly queries: (Patch | undefined)[] = $derived.by(() => placesIn(this.queryStream));
-  readonly keys: (Patch | undefined)[] = $derived.by(() => placesIn(this.keyStream));
   readonly same: boolean = $derived.by(() => this.queryStream === this.keyStream);
+  readonly keys: (Patch | undefined)[] = $derived.by(() => (this.same ? this.queries : placesIn(this.keyStream)));
   /** Streams of the input that have patches; none where the input has no picture. */
   readonly patched: string[] = $derived.by(() => (this.input?.streams ?? []).filter((stream) => placesIn(stream).some(Boolean)).map((stream) => stream.name));
   readonly placed: boolean = $derived.by(() => this.queries.some(Boolean) || this.keys.some(Boolean));
@@ -52,6 +52,8 @@ export class ImageDesk {
     const { rows } = this.gazed;
     return this.desk.picks.combine === "head" ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns) : rows;
   });
+  /** As the inspector reads them: words are not merged on a picture. */
+  readonly shownRows: HeadRows[] = $derived.by(() => (this.rows ? [this.rows] : []));
   readonly looks: Looks | undefined = $derived.by(() => {
     const rows = this.rows;
     if (!rows || rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
@@ -94,6 +96,15 @@ export class ImageDesk {
 
   tokensOf(side: TokenPick["side"]): TokenInfo[] {
     return (side === "query" ? this.queryStream : this.keyStream)?.tokens ?? [];
+  }
+
+  /** "row 3, column 5", counted from one as people do; a token without a place by its text. */
+  nameOf(token: TokenPick): string {
+    const info = this.tokensOf(token.side)[token.position];
+    const patch = this.placesOf(token.side)[token.position];
+    if (!info || !patch) return info?.text ?? "";
+    const picture = (this.input?.pictures.length ?? 0) > 1 ? `picture ${patch.image + 1}, ` : "";
+    return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row + 1}, column ${info.column + 1}`;
   }
 
   /** Whether a token stands for a part of a picture, be it padding. */

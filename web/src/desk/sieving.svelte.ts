@@ -11,6 +11,7 @@ export abstract class Sieving {
   canRedo = $state(false);
   private history = new History<Sieved>();
   private lastKept = 0;
+  private lastWhat = "";
 
   isHidden(stream: string, positions: number[]): boolean {
     const hidden = this.picks.hidden[stream] ?? [];
@@ -37,8 +38,9 @@ export abstract class Sieving {
 
   /** A change of filter that undo can take back; one drag of a slider is one change. */
   sieve(change: Partial<Sieved>): void {
-    if (Date.now() - this.lastKept > 600) this.keep();
-    this.lastKept = Date.now();
+    const what = Object.keys(change).join();
+    if (Date.now() - this.lastKept > 600 || what !== this.lastWhat) this.keep();
+    [this.lastKept, this.lastWhat] = [Date.now(), what];
     Object.assign(this.picks, change);
   }
 

@@ -76,7 +76,7 @@ const middle = ({ x, y, width, height }: Rect): [number, number] => [x + width /
 
 /** The head of an arrow: its tip and the two ends behind it. */
 export function tip({ from, to, size, width }: Sign): [number, number][] {
-  const long = Math.max(3.5, Math.min(9, size * 0.4)) + width;
+  const long = Math.min(3 + 3.2 * width, Math.max(4, size * 0.45));
   const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
   const end = (turn: number): [number, number] => [to[0] - long * Math.cos(angle + turn), to[1] - long * Math.sin(angle + turn)];
   return [to, end(0.42), end(-0.42)];

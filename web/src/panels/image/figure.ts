@@ -8,7 +8,6 @@ import { spread, tip, type Sign } from "../../image/shapes";
 import { other } from "../../desk/image.svelte";
 import { number } from "../../weights/partners";
 import { shapesOf } from "./shown";
-import { nameOf } from "./words";
 
 const WIDE = 760;
 const TOP = 34;
@@ -64,7 +63,7 @@ function foot(figure: Figure, desk: Desk, y: number): void {
   const far = other(token.side);
   const beside = besides(image.tokensOf(far), (at) => image.isPatch(far, at)).filter((item) => item.token);
   const more = beside.length <= MOST_BESIDE ? beside.map((item) => `${item.token?.text} ${number(shades.weights[item.position])}`) : [];
-  figure.text(14, y, [`${nameOf(desk, token)} ${token.side === "query" ? "looks at" : "is looked at by"}`, ...more].join("   "), { size: 11 });
+  figure.text(14, y, [`${image.nameOf(token)} ${token.side === "query" ? "looks at" : "is looked at by"}`, ...more].join("   "), { size: 11 });
 }
 
 function scale(figure: Figure, most: number, y: number): void {

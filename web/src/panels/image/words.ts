@@ -1,6 +1,5 @@
 // How the image view speaks of patches and of what it cannot show.
 import type { Desk } from "../../desk/desk.svelte";
-import type { TokenPick } from "../../source/wire";
 
 /** Why there is nothing to see; empty where there is. */
 export function emptyWords(desk: Desk): string {
@@ -11,15 +10,4 @@ export function emptyWords(desk: Desk): string {
   if (image.patched.length === 0) return "the patches of this model could not be told from its tokens, so nothing can be drawn on the picture";
   if (!image.placed) return `the tokens of layer ${desk.picks.layer} of ${desk.tower.name} have no place in the picture; pick another tower or layer`;
   return "";
-}
-
-/** "row 3, column 5"; rows and columns count from one, as people do. */
-export function nameOf(desk: Desk, token: TokenPick): string {
-  const { image } = desk;
-  const info = image.tokensOf(token.side)[token.position];
-  const patch = image.placesOf(token.side)[token.position];
-  if (!info) return "";
-  if (!patch) return info.text;
-  const picture = (image.input?.pictures.length ?? 0) > 1 ? `picture ${patch.image + 1}, ` : "";
-  return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row + 1}, column ${info.column + 1}`;
 }

@@ -59,6 +59,8 @@ export class ImageDesk {
     if (!rows || rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
     return { weights: dense(rows), m: rows.m, queries: this.queries, keys: this.keys, same: this.same };
   });
+  /** Whether picture and attention are both there. */
+  readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
   readonly approximate: string = $derived.by(() => (this.rows && !this.rows.exact && this.refused?.name === this.wanted ? this.refused.why : ""));
 
   /** The patch or other token whose view is on the picture: the picked one, else the one under the cursor. */
@@ -81,6 +83,12 @@ export class ImageDesk {
     const { token } = this;
     if (!token) return found;
     return found.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
+  });
+
+  /** Pictures are sent only where they are shown: on their own tab, and beside a map for a picked point. */
+  private readonly shown: boolean = $derived.by(() => {
+    const { tab, pinned } = this.desk.picks;
+    return this.desk.about.pictures && (tab === "image" || (tab === "map" && pinned));
   });
 
   /** Call while a component starts. */
@@ -147,7 +155,7 @@ export class ImageDesk {
 
   private fetchPictures(): void {
     const { input } = this;
-    if (this.desk.picks.tab !== "image" || !input || this.loaded?.input === input.number) return;
+    if (!this.shown || !input || this.loaded?.input === input.number) return;
     this.failure = undefined;
     Promise.all(input.pictures.map((_, image) => this.desk.store.ask("picture", input.number, image).then(loadPicture))).then(
       (pictures) => (this.loaded = { input: input.number, pictures }),
@@ -158,7 +166,7 @@ export class ImageDesk {
   private fetch(): void {
     const name = this.wanted;
     const scene = this.desk.one.ready;
-    if (this.desk.picks.tab !== "image" || !scene || !this.placed || this.gazed?.name === name) return;
+    if (!this.shown || !scene || !this.placed || this.gazed?.name === name) return;
     const [input, tower, layer, how] = name.split("/");
     this.desk.store.ask("gaze", input, tower, layer, how).then(
       ({ weights }) => (this.gazed = { name, rows: fromWhole(Float32Array.from(weights.data, (weight) => weight / 65535), weights.shape[0], weights.shape[1]) }),

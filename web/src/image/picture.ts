@@ -3,8 +3,8 @@ import type { Picture } from "../source/wire";
 
 export interface Loaded {
   bitmap: ImageBitmap;
-  /** A data: address. */
-  address: string;
+  /** A data: address; made when it is asked for. */
+  address(): string;
 }
 
 export async function loadPicture({ data, mime }: Pick<Picture, "data" | "mime">): Promise<Loaded> {
@@ -13,7 +13,7 @@ export async function loadPicture({ data, mime }: Pick<Picture, "data" | "mime">
   const bitmap = await createImageBitmap(new Blob([bytes], { type: mime })).catch(() => {
     throw new Error("this browser cannot read the picture; look at it in another one");
   });
-  return { bitmap, address: `data:${mime};base64,${base64(bytes)}` };
+  return { bitmap, address: () => `data:${mime};base64,${base64(bytes)}` };
 }
 
 const STEP = 0x8000;

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from attention_atlas.errors import InputError
+from attention_atlas.picture import upright
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 SOUND_SUFFIXES = (".wav",)
@@ -58,25 +59,6 @@ def open_image(image: Any) -> Image.Image:
         raise InputError(
             f"{path.name} is not an image that can be opened; replace or remove it"
         ) from error
-
-
-def upright(image: Image.Image) -> Image.Image:
-    """Turned as its EXIF says, in RGB: what is transparent shows white, 16 bits become 8."""
-    turned = ImageOps.exif_transpose(image)
-    if turned.mode.startswith(("I", "F")):
-        return _in_eight_bits(turned).convert("RGB")
-    if not turned.has_transparency_data:
-        return turned.convert("RGB")
-    layer = turned.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-
-
-def _in_eight_bits(image: Image.Image) -> Image.Image:
-    values = np.asarray(image, np.float64)
-    most = 1.0 if image.mode == "F" and values.max(initial=0) <= 1 else 65535.0
-    if most > 1 and values.max(initial=0) <= 255:
-        most = 255.0
-    return Image.fromarray(np.rint(np.clip(values / most, 0, 1) * 255).astype(np.uint8))
 
 
 def for_processor(image: Image.Image) -> Image.Image:

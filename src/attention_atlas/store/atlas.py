@@ -145,6 +145,17 @@ class Atlas:
             frame = frame[frame["stream"] == stream]
         return frame
 
+    def picture(self, input: int, image: int = 0) -> Path:
+        """The file of one picture of an input."""
+        names = list(self.inputs()["images"].iloc[self._check_input(input)])
+        if not 0 <= image < len(names):
+            there = f"0 to {len(names) - 1}" if names else "none"
+            raise PickError(f"input {input} has no picture {image}; there is {there}")
+        path: Path = (self.path / names[image]).resolve()
+        if not path.is_relative_to(self.path.resolve()) or not path.is_file():
+            raise StoreError(f"{names[image]} is missing from {self.path}; capture it again")
+        return path
+
     def heads(self) -> pd.DataFrame:
         """A row a head: where it sits, its group, its receipt; its kind and scores if measured."""
         receipts = {(one.tower, one.layer): asdict(one) for one in self.receipt.layers}

@@ -1,13 +1,11 @@
 """The Image tab on planted attention: the right patch lights up, whatever the grid."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -15,9 +13,9 @@ from playwright.sync_api import Page, expect
 from tests.web import pictures
 from tests.web.maps import PAPER, SEEN
 from tests.web.pictures import BLUE, WHOLE, Scene
+from tests.web.pixels import Pixels, Place, at, canvas, click, cold, frames, hot, near
 
 Open = Callable[..., Page]
-Pixels = npt.NDArray[np.int64]
 PATIENCE = 20_000
 QUARTERS = [(0.0, 0.0, 0.5, 0.5), (0.5, 0.0, 1.0, 0.5), (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 1.0)]
 
@@ -32,8 +30,7 @@ SCENES = {
     "words": Scene([(300, 300)], [(0, 3, 3, WHOLE)], ("<s>", "Look"), ("What", "is", "this", "?")),
     "none": Scene([], []),
 }
-HOT = 0.8 * np.array([252, 255, 164]) + 0.2 * np.array(BLUE)
-COLD = 0.5 * np.array([27, 12, 66]) + 0.5 * np.array(BLUE)
+HOT, COLD = hot(BLUE), cold(BLUE)
 GREEN, PINK = np.array([0x5F, 0xB9, 0x6C]), np.array([0xE3, 0x37, 0x8F])
 
 
@@ -49,53 +46,14 @@ def open_scene(built: None, page: Page) -> Open:
     return go
 
 
-def canvas(page: Page) -> Pixels:
-    """What the picture's canvas shows, with the mouse away from it."""
-    page.mouse.move(2, 2)
-    page.wait_for_timeout(80)
-    shot = page.get_by_test_id("image-canvas").screenshot()
-    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), np.int64)
-
-
-def runs(flags: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def frames(picture: Pixels) -> list[tuple[int, int, int, int]]:
-    """Left, top, right, bottom of each picture on the canvas, found by what is not paper."""
-    inked = np.abs(picture - PAPER).max(2) > 4
-    return [
-        (left, top, right, bottom)
-        for top, bottom in runs(inked.any(1))
-        for left, right in runs(inked[top:bottom].any(0))
-    ]
-
-
 def spot(
     scene: Scene, all_frames: list[tuple[int, int, int, int]], patch: int, cover: int = 0
-) -> tuple[float, float, float, float]:
+) -> Place:
     """Where a patch must be on the canvas: its box within its picture's frame."""
     _, (left, top, right, bottom), _, _ = scene.places()[patch]
     x0, y0, x1, y1 = all_frames[cover]
     wide, high = x1 - x0, y1 - y0
     return x0 + left * wide, y0 + top * high, x0 + right * wide, y0 + bottom * high
-
-
-def click(page: Page, place: tuple[float, float, float, float]) -> None:
-    box: Any = page.get_by_test_id("image-canvas").bounding_box()
-    x, y = (place[0] + place[2]) / 2, (place[1] + place[3]) / 2
-    page.mouse.click(box["x"] + x, box["y"] + y)
-
-
-def at(picture: Pixels, place: tuple[float, float, float, float], x: float, y: float) -> Pixels:
-    """The pixel at a share of a patch's box."""
-    left, top, right, bottom = place
-    return picture[int(top + y * (bottom - top)), int(left + x * (right - left))]
-
-
-def near(pixel: Pixels, wanted: Any, off: float = 14) -> bool:
-    return bool(np.abs(pixel - wanted).max() <= off)
 
 
 def cover_of(scene: Scene, name: str, patch: int) -> int:
@@ -136,8 +94,8 @@ def test_as_a_key_the_heat_sits_on_the_patch_that_looks(name: str, open_scene: O
     page.get_by_test_id("side-key").click()
     click(page, places[10])
     shown = canvas(page)
-    hot = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT)]
-    assert hot == [9]
+    lit = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT)]
+    assert lit == [9]
     expect(page.get_by_test_id("image-most")).to_have_text("0.900" if scene.before else "1.000")
 
 
@@ -223,9 +181,9 @@ def test_heads_and_layers_are_stepped_through_with_the_arrow_keys(open_scene: Op
     page.keyboard.press("ArrowDown")
     page.wait_for_function("attentionAtlas.picks().heads[0] === 'L1H1'")
     expect(signs).to_have_attribute("data-square", "1")
-    expect(page.get_by_test_id("image-token")).to_have_text("row 4, column 4")
+    expect(page.get_by_test_id("image-token")).to_have_text("row 3, column 3")
     page.keyboard.press("Shift+ArrowRight")
-    expect(page.get_by_test_id("image-token")).to_have_text("row 4, column 5")
+    expect(page.get_by_test_id("image-token")).to_have_text("row 3, column 4")
     page.mouse.move(2, 2)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("image-token")).to_have_count(0)
@@ -240,8 +198,8 @@ def test_mean_and_rollout_are_what_the_server_says(open_scene: Open) -> None:
     expect(page.get_by_test_id("image-most")).to_have_text("0.250")
     shown = canvas(page)
     # next 0.225, itself 0.25, mirror 0.25
-    hot = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT, 40)]
-    assert hot == [10, 11, 38]
+    lit = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT, 40)]
+    assert lit == [10, 11, 38]
     page.get_by_test_id("combine-rollout").click()
     expect(page.get_by_test_id("inspector")).to_contain_text("rollout")
     shown = canvas(page)
@@ -260,13 +218,13 @@ def test_numbers_are_read_by_pointing(open_scene: Open) -> None:
 
     point(3)
     tip = page.get_by_test_id("patch-tip")
-    expect(tip).to_contain_text("row 1, column 4")
-    expect(tip).to_contain_text("looks most at row 1, column 5 0.900")
+    expect(tip).to_contain_text("row 0, column 3")
+    expect(tip).to_contain_text("looks most at row 0, column 4 0.900")
     click(page, spot(scene, there, 3))
     point(4)
-    expect(tip).to_contain_text("looked at by row 1, column 4 0.900")
+    expect(tip).to_contain_text("looked at by row 0, column 3 0.900")
     expect(page.get_by_test_id("beside-0")).to_contain_text("[CLS]0.100")
-    expect(page.get_by_test_id("partner-5")).to_contain_text("row 1, column 5")
+    expect(page.get_by_test_id("partner-5")).to_contain_text("row 0, column 4")
 
 
 def test_class_tokens_stand_beside_and_can_be_picked_and_hidden(open_scene: Open) -> None:
@@ -295,8 +253,8 @@ def test_a_word_shows_what_it_looks_at_and_a_patch_who_looks_at_it(open_scene: O
     places = [spot(scene, there, i) for i in range(9)]
     page.get_by_test_id("beside-12").click()  # "is", the second word after 2 + 9 tokens
     shown = canvas(page)
-    hot = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT)]
-    assert hot == [1]
+    lit = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT)]
+    assert lit == [1]
     expect(page.get_by_test_id("image-most")).to_have_text("0.600")
     page.get_by_test_id("side-key").click()
     click(page, places[2])
@@ -328,13 +286,13 @@ def test_the_picture_is_exported_with_what_lies_on_it(
     download.save_as(path)
     if kind == "png":
         pixels = np.asarray(Image.open(path).convert("RGB"), np.int64)
-        hot = np.abs(pixels - HOT).max(2) <= 14
-        assert 1 / 80 < hot.sum() / (np.abs(pixels - PAPER).max(2) > 4).sum() < 1 / 40  # one of 49
+        lit = np.abs(pixels - HOT).max(2) <= 14
+        assert 1 / 80 < lit.sum() / (np.abs(pixels - PAPER).max(2) > 4).sum() < 1 / 40  # one of 49
     else:
         tree = ElementTree.fromstring(path.read_text(encoding="utf-8"))
         images = tree.findall(".//{http://www.w3.org/2000/svg}image")
         assert [str(one.get("href"))[:15] for one in images] == ["data:image/png;"]
-        assert "row 4, column 4 looks at" in path.read_text(encoding="utf-8")
+        assert "row 3, column 3 looks at" in path.read_text(encoding="utf-8")
 
 
 def test_an_atlas_without_pictures_says_what_to_do(open_scene: Open) -> None:

@@ -42,6 +42,11 @@ test("a picture seen whole and in tiles is shown twice, and one of equal patches
   expect(coversOf(tiled, [1]).map((cover) => cover.patches.map((patch) => patch.position))).toEqual([[0, 1, 2, 3], Array.from({ length: 16 }, (_, at) => at + 4)]);
 });
 
+test("tiles only half as large as the patches of the whole are told apart too", () => {
+  const halves = [...grid(4, 4), ...grid(4, 8).map((patch) => patch && { ...patch, position: patch.position + 16 })];
+  expect(coversOf(halves, [2]).map((cover) => cover.patches.length)).toEqual([16, 32]);
+});
+
 test("patches of unlike size that lie side by side stay on one picture", () => {
   const mixed = [...grid(1, 1, { at: [0, 0, 0.5, 1] }), ...grid(2, 2, { at: [0.5, 0, 1, 1] })];
   expect(coversOf(mixed, [1])).toHaveLength(1);

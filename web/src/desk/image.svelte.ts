@@ -106,13 +106,13 @@ export class ImageDesk {
     return (side === "query" ? this.queryStream : this.keyStream)?.tokens ?? [];
   }
 
-  /** "row 3, column 5", counted from one as people do; a token without a place by its text. */
+  /** "row 3, column 5", counted from zero like heads and layers; a token without a place by its text. */
   nameOf(token: TokenPick): string {
     const info = this.tokensOf(token.side)[token.position];
     const patch = this.placesOf(token.side)[token.position];
     if (!info || !patch) return info?.text ?? "";
     const picture = (this.input?.pictures.length ?? 0) > 1 ? `picture ${patch.image + 1}, ` : "";
-    return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row + 1}, column ${info.column + 1}`;
+    return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row}, column ${info.column}`;
   }
 
   /** Whether a token stands for a part of a picture, be it padding. */

@@ -11,6 +11,8 @@ export function escaped(text: string): string {
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
+const GREY = `<filter id="grey" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="0"/></filter>`;
+
 export interface Stroke {
   colour: string;
   width: number;
@@ -60,8 +62,10 @@ export class Figure {
   }
 
   /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
-  picture(data: string, x: number, y: number, width: number, height: number): void {
-    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`);
+  picture(data: string, x: number, y: number, width: number, height: number, grey = false): void {
+    if (grey && !this.parts.includes(GREY)) this.parts.push(GREY);
+    const filter = grey ? ` filter="url(#grey)"` : "";
+    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"${filter}/>`);
   }
 
   /** Lines of one colour and opacity as one path. */

@@ -42,12 +42,12 @@ export function coversOf(patches: readonly (Patch | undefined)[], aspects: reado
 
 const areaOf = (patch: Patch): number => (patch.right - patch.left) * (patch.bottom - patch.top);
 
-/** Largest first; a patch under half as large as the largest of a group starts the next. */
+/** Largest first; a patch under three quarters of the largest of a group starts the next. */
 function bySize(patches: readonly Patch[]): Patch[][] {
   const out: Patch[][] = [];
   for (const patch of [...patches].sort((a, b) => areaOf(b) - areaOf(a))) {
     const group = out.at(-1);
-    if (group && areaOf(patch) > 0.5 * areaOf(group[0])) group.push(patch);
+    if (group && areaOf(patch) > 0.75 * areaOf(group[0])) group.push(patch);
     else out.push([patch]);
   }
   return out;

@@ -5,9 +5,10 @@ import type { Thumbs } from "../source/wire";
 const LEAST = 7;
 const MOST = 72;
 
-/** Side in pixels: patches side by side would fill the panel about twice over; 0 where they would be too small. */
+/** Side in pixels. Like dots, patches grow slower than the panel, so that zooming in takes them apart; 0: too small. */
 export function thumbSize(side: number, points: number): number {
-  const size = (1.4 * side) / Math.sqrt(Math.max(1, points));
+  const crowd = Math.min(1.5, Math.max(0.3, Math.sqrt(1500 / Math.max(1, points))));
+  const size = crowd * 0.8 * Math.sqrt(side);
   return size < LEAST ? 0 : Math.min(MOST, size);
 }
 

@@ -23,8 +23,8 @@ export function imageFigure(desk: Desk): string {
   const paper = hex(PAPER[desk.dark ? "dark" : "light"]);
   const figure = new Figure(WIDE, TOP + high + FOOT, paper, desk.dark ? "#e6e7ea" : "#1b1d22");
   figure.text(14, 22, titleOf(desk), { weight: 600 });
-  covers.forEach((cover, at) => figure.picture(image.pictures[cover.image].address(), rects[at].x, rects[at].y, rects[at].width, rects[at].height));
   const shapes = shapesOf(desk, rects);
+  covers.forEach((cover, at) => figure.picture(image.pictures[cover.image].address(), rects[at].x, rects[at].y, rects[at].width, rects[at].height, shapes.tiles.length > 0));
   for (const { x, y, width, height } of shapes.unseen) figure.rect(x, y, width, height, paper, 0.72);
   for (const { rect, colour, alpha } of shapes.tiles) figure.rect(rect.x, rect.y, rect.width, rect.height, colour, alpha);
   for (const sign of shapes.signs) draw(figure, sign);

@@ -19,6 +19,13 @@ export function paint(canvas: HTMLCanvasElement, pictures: { loaded: Loaded | un
     context.imageSmoothingEnabled = loaded.bitmap.width > rect.width / 3;
     context.drawImage(loaded.bitmap, rect.x, rect.y, rect.width, rect.height);
   }
+  if (shapes.tiles.length > 0) {
+    // Under the heat the picture is grey, so that every colour on it is a weight.
+    context.globalCompositeOperation = "saturation";
+    context.fillStyle = "#808080";
+    for (const { rect } of pictures) context.fillRect(rect.x, rect.y, rect.width, rect.height);
+    context.globalCompositeOperation = "source-over";
+  }
   context.fillStyle = css(PAPER[look.dark ? "dark" : "light"]);
   context.globalAlpha = 0.72;
   for (const { x, y, width, height } of shapes.unseen) context.fillRect(x, y, width, height);

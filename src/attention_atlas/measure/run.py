@@ -20,6 +20,7 @@ from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
 from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.measure.weights import alike_rows
 from attention_atlas.progress import bar
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Tower
@@ -70,7 +71,8 @@ def _made(atlas: Atlas, seed: int, progress: bool) -> Scores:
     kinds = [row for one in collected for row in kind_rows(atlas, one)]
     used = {measure.name: told(measure) for one in collected for measure in one.measures}
     ordered, words = order_rows(atlas, seed)
-    rows, used = rows + ordered, used | words
+    alike, meant = alike_rows(atlas)
+    rows, used = rows + ordered + alike, used | words | meant
     return Scores(
         pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": len(atlas)}
     )

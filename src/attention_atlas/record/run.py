@@ -38,6 +38,7 @@ from attention_atlas.record.layers import layers_of
 from attention_atlas.record.observe import Look, watching
 from attention_atlas.record.pictures import add_pictures
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
+from attention_atlas.record.projections import weight_correlations
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import spot_check
 from attention_atlas.record.streams import (
@@ -170,6 +171,7 @@ class Run:
         self.probed: list[int] = []
         self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
         self.survey = Survey(loaded, self.look)
+        self.alike: dict[str, list[float]] = {}
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -193,6 +195,7 @@ class Run:
             ThreadPoolExecutor(1) as aside,
         ):
             self.survey = Survey(self.loaded, self.look)
+            self.alike = weight_correlations(self.loaded, plan, items[0], self.look)
             draw(writer.inputs_done)
             last: Future[None] | None = None
             for shard in self._shards(writer.inputs_done, plan):
@@ -435,6 +438,7 @@ class Run:
                 **self.options.__dict__,
                 "fingerprint": self.fingerprint,
                 **({"skipped": self.skipped} if self.skipped else {}),
+                "weight_correlation": self.alike,
             },
             "versions": {
                 name: version(name)

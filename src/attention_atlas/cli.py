@@ -213,6 +213,28 @@ def _numbers(text: str) -> list[int]:
         raise InputError(f"--dims {text!r} is no number; give 2, 3 or 2,3") from None
 
 
+class ProbeKind(StrEnum):
+    hue = "hue"
+    brightness = "brightness"
+    gratings = "gratings"
+    shapes = "shapes"
+
+
+@app.command()
+def probes(
+    kind: Annotated[ProbeKind, typer.Argument(metavar="KIND", help="What is known of them.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    size: Annotated[int, typer.Option(min=14, help="Pixels a side.")] = 224,
+    seed: int = 0,
+) -> None:
+    """Make pictures whose value is known at every place: hue, brightness, gratings or shapes."""
+    from attention_atlas.models.probes import write_probes
+
+    count = write_probes(str(kind), output, size, seed)
+    say(f"{count} pictures; capture them: attention-atlas build MODEL {output} -o x.atlas")
+    print(output)
+
+
 @app.command()
 def view(
     model: Model,
@@ -385,7 +407,9 @@ def summary(atlas: "Atlas") -> str:
         if receipt.exact
         else f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
     )
-    return f"{atlas.manifest.inputs} inputs, {atlas.manifest.tokens} tokens; {proof}"
+    skipped = atlas.manifest.options.get("skipped") or []
+    left_out = f" ({len(skipped)} left out)" if skipped else ""
+    return f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens; {proof}"
 
 
 def say(text: str) -> None:

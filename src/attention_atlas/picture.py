@@ -3,6 +3,9 @@
 import numpy as np
 from PIL import Image, ImageOps
 
+LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709: how bright red, green and blue are
+CYCLIC = {"hue": 360.0, "angle": 180.0}  # values that come round, and after how much
+
 
 def upright(image: Image.Image) -> Image.Image:
     """Turned as its EXIF says, in RGB: what is transparent shows white, 16 bits become 8."""

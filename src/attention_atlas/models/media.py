@@ -38,7 +38,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def open_image(image: Any) -> Image.Image:
+def open_image(image: Any, coarse: bool = False) -> Image.Image:
     """The picture upright and in RGB; `image` is a path or a picture that is open already."""
     if isinstance(image, Image.Image):
         return upright(image)
@@ -47,6 +47,8 @@ def open_image(image: Any) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as opened:
+                if coarse:
+                    opened.draft("RGB", (64, 64))
                 return upright(opened)
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         most = (Image.MAX_IMAGE_PIXELS or 0) // 10**6
@@ -59,6 +61,15 @@ def open_image(image: Any) -> Image.Image:
         raise InputError(
             f"{path.name} is not an image that can be opened; replace or remove it"
         ) from error
+
+
+def can_open(image: Any) -> bool:
+    """Whether a picture is whole; a JPEG is read coarsely, which is enough to tell."""
+    try:
+        open_image(image, coarse=True)
+    except InputError:
+        return False
+    return True
 
 
 def for_processor(image: Image.Image) -> Image.Image:

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from attention_atlas.picture import LUMA
+
 Floats = npt.NDArray[np.float64]
 _LARGEST = 1024  # pixels a side: a mean over a patch needs no more
-_LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
 _GREY = 0.02  # saturation below which a hue means nothing
 NAMES = ("brightness", "hue", "saturation")
 
@@ -28,7 +29,7 @@ def swatches(picture: Image.Image, boxes: "npt.NDArray[np.floating[Any]]") -> Fl
     (left, top), (right, bottom) = low.T, high.T
     total = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     colour = total / ((right - left) * (bottom - top))[:, None]
-    out[there] = np.column_stack([colour @ _LUMA, *hue_and_saturation(colour)])
+    out[there] = np.column_stack([colour @ LUMA, *hue_and_saturation(colour)])
     return out
 
 

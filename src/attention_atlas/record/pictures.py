@@ -8,6 +8,7 @@ from torch import nn
 from attention_atlas.models.encode import Encoded
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.media import open_image
+from attention_atlas.models.probes import known_values
 from attention_atlas.models.swatch import NAMES, swatches
 from attention_atlas.record.placeholders import grid_places, text_seats
 from attention_atlas.record.seats import Floats
@@ -28,6 +29,8 @@ def add_pictures(
     for columns in streams.values():
         if "image" in columns:
             columns.update(_colours(columns, pictures))
+            if given.cells is not None:
+                columns.update(known_values(given.cells, boxes(columns)))
 
 
 def _add_placeholders(model: nn.Module, columns: Columns, item: Encoded) -> None:

@@ -61,7 +61,7 @@ def click(page: Page, place: Place) -> None:
 def at(picture: Pixels, place: Place, x: float, y: float) -> Pixels:
     """The pixel at a share of a patch's box."""
     left, top, right, bottom = place
-    return picture[int(top + y * (bottom - top)), int(left + x * (right - left))]
+    return np.asarray(picture[int(top + y * (bottom - top)), int(left + x * (right - left))])
 
 
 def near(pixel: Pixels, wanted: Any, off: float = 14) -> bool:

@@ -78,10 +78,10 @@ def patch_points(atlas: aa.Atlas) -> list[tuple[int, int, tuple[int, int, int]]]
     found = []
     for number in range(len(atlas)):
         colours = np.asarray(cells(number))[12::24, 12::24]
-        for token in atlas.tokens(number).itertuples():
-            if int(token.row) >= 0:
-                red, green, blue = (int(x) for x in colours[int(token.row), int(token.column)])
-                found.append((number, int(token.position), (red, green, blue)))
+        for token in atlas.tokens(number).to_dict("records"):
+            if token["row"] >= 0:
+                red, green, blue = (int(x) for x in colours[token["row"], token["column"]])
+                found.append((number, int(token["position"]), (red, green, blue)))
     return found
 
 
@@ -164,11 +164,11 @@ def boxes(atlas: aa.Atlas, stream: str, frame: tuple[int, int, int, int]) -> dic
     """Position → where the patch must be on the canvas, within its picture's frame."""
     left, top, right, bottom = frame
     found = {}
-    for token in atlas.tokens(0, stream).itertuples():
-        box = [float(getattr(token, side)) for side in SIDES]
-        if int(token.image) >= 0 and not np.isnan(box).any():
+    for token in atlas.tokens(0, stream).to_dict("records"):
+        box = [float(token[side]) for side in SIDES]
+        if token["image"] >= 0 and not np.isnan(box).any():
             inside = np.clip(box, 0, 1)
-            found[int(token.position)] = (
+            found[int(token["position"])] = (
                 left + inside[0] * (right - left), top + inside[1] * (bottom - top),
                 left + inside[2] * (right - left), top + inside[3] * (bottom - top),
             )  # fmt: skip

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { arrange, patchAt, patchRect } from "../src/image/arrange";
 import { besides } from "../src/image/beside";
 import { heatAlpha, mostOf, strengthOf } from "../src/image/heat";
-import { counts, flows, looksOf, strongest, type Looks } from "../src/image/marks";
+import { counts, flows, largest, looksOf, strongest, type Looks } from "../src/image/marks";
 import { coversOf, neighbour, patchesOf, seenOf, type Patch } from "../src/image/patches";
 import { around, signs, tiles, whereOn } from "../src/image/shapes";
 import { token } from "./fixtures";
@@ -101,6 +101,7 @@ test("the strongest key of each patch gives an arrow, a circle or a square, from
 test("flows are all weights of patches from the threshold on, the strongest last", () => {
   const found = flows(planted(), 0.3);
   expect(found.map(({ from, to }) => [from, to])).toEqual([[3, 1], [2, 3], [4, 0], [4, 4], [2, 2], [3, 0], [1, 2]]);
+  expect(largest(planted())).toBeCloseTo(0.9); // the class token's own 1 is no patch's
   expect(counts(flows(planted(), 0.5))).toEqual({ arrow: 1, circle: 2, square: 1 });
 });
 

@@ -58,6 +58,13 @@ export function counts(marks: readonly Mark[]): Record<Mark["kind"], number> {
   return out;
 }
 
+/** The largest weight with which a patch looks at anything. */
+export function largest({ weights, m, queries }: Looks): number {
+  let most = 0;
+  for (let at = 0; at < weights.length; at++) if (weights[at] > most && queries[Math.floor(at / m)]) most = weights[at];
+  return most;
+}
+
 /** Weights of one token with all of the other side: its row, or its column. */
 export function looksOf({ weights, m }: Looks, side: "query" | "key", position: number): Float32Array {
   if (side === "query") return weights.slice(position * m, (position + 1) * m);

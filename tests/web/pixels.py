@@ -14,19 +14,20 @@ Pixels = npt.NDArray[np.int64]
 Place = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def grey(colour: tuple[int, int, int]) -> float:
-    """Below the heat a picture is grey."""
-    return 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2]
+def pale(colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
+    """Below the heat the colours of a picture are three fifths towards grey."""
+    grey = 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2]
+    return 0.4 * np.array(colour) + 0.6 * grey
 
 
 def hot(colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
-    """A patch of this colour that has the largest weight: pale yellow, four fifths opaque."""
-    return 0.8 * np.array([252, 255, 164]) + 0.2 * grey(colour)
+    """A patch of this colour that has the largest weight: pale yellow, 62 % opaque."""
+    return np.asarray(0.62 * np.array([252, 255, 164]) + 0.38 * pale(colour))
 
 
 def cold(colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
     """And one that has none: dark violet, half opaque."""
-    return 0.5 * np.array([27, 12, 66]) + 0.5 * grey(colour)
+    return np.asarray(0.5 * np.array([27, 12, 66]) + 0.5 * pale(colour))
 
 
 def canvas(page: Page) -> Pixels:

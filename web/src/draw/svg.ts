@@ -11,7 +11,8 @@ export function escaped(text: string): string {
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
-const GREY = `<filter id="grey" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="0"/></filter>`;
+/** Colours step back by a share. */
+const paler = (share: number): string => `<filter id="pale" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="${round(1 - share)}"/></filter>`;
 
 export interface Stroke {
   colour: string;
@@ -62,9 +63,9 @@ export class Figure {
   }
 
   /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
-  picture(data: string, x: number, y: number, width: number, height: number, grey = false): void {
-    if (grey && !this.parts.includes(GREY)) this.parts.push(GREY);
-    const filter = grey ? ` filter="url(#grey)"` : "";
+  picture(data: string, x: number, y: number, width: number, height: number, pale = 0): void {
+    if (pale > 0 && !this.parts.includes(paler(pale))) this.parts.push(paler(pale));
+    const filter = pale > 0 ? ` filter="url(#pale)"` : "";
     this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"${filter}/>`);
   }
 

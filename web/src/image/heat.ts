@@ -11,8 +11,9 @@ export function heatColour(strength: number): Rgb {
   return mix(STOPS[low], STOPS[low + 1], place - low);
 }
 
-/** The picture stays visible below, least where the heat is largest. */
-export const heatAlpha = (strength: number): number => 0.5 + 0.3 * Math.min(1, Math.max(0, strength));
+/** The picture stays visible below; its own colours step back (`PALE`), so that colour tells weight. */
+export const heatAlpha = (strength: number): number => 0.5 + 0.12 * Math.min(1, Math.max(0, strength));
+export const PALE = 0.6;
 
 /** √ of the share of the largest, so that small weights can be told apart. */
 export const strengthOf = (weight: number, most: number): number => (most > 0 ? Math.sqrt(Math.min(1, Math.max(0, weight / most))) : 0);

@@ -2,7 +2,7 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { css, hex, PAPER } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
-import { heatColour, strengthOf } from "../../image/heat";
+import { heatColour, PALE, strengthOf } from "../../image/heat";
 import { besides } from "../../image/beside";
 import { spread, tip, type Sign } from "../../image/shapes";
 import { other } from "../../desk/image.svelte";
@@ -24,7 +24,7 @@ export function imageFigure(desk: Desk): string {
   const figure = new Figure(WIDE, TOP + high + FOOT, paper, desk.dark ? "#e6e7ea" : "#1b1d22");
   figure.text(14, 22, titleOf(desk), { weight: 600 });
   const shapes = shapesOf(desk, rects);
-  covers.forEach((cover, at) => figure.picture(image.pictures[cover.image].address(), rects[at].x, rects[at].y, rects[at].width, rects[at].height, shapes.tiles.length > 0));
+  covers.forEach((cover, at) => figure.picture(image.pictures[cover.image].address(), rects[at].x, rects[at].y, rects[at].width, rects[at].height, shapes.tiles.length > 0 ? PALE : 0));
   for (const { x, y, width, height } of shapes.unseen) figure.rect(x, y, width, height, paper, 0.72);
   for (const { rect, colour, alpha } of shapes.tiles) figure.rect(rect.x, rect.y, rect.width, rect.height, colour, alpha);
   for (const sign of shapes.signs) draw(figure, sign);

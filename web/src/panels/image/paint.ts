@@ -2,6 +2,7 @@
 import { css, PAPER } from "../../draw/colour";
 import { sized } from "../../draw/painter";
 import type { Rect } from "../../image/arrange";
+import { PALE } from "../../image/heat";
 import type { Loaded } from "../../image/picture";
 import { spread, tip, type Shapes, type Sign } from "../../image/shapes";
 
@@ -20,8 +21,8 @@ export function paint(canvas: HTMLCanvasElement, pictures: { loaded: Loaded | un
     context.drawImage(loaded.bitmap, rect.x, rect.y, rect.width, rect.height);
   }
   if (shapes.tiles.length > 0) {
-    // Under the heat the picture is grey, so that every colour on it is a weight.
     context.globalCompositeOperation = "saturation";
+    context.globalAlpha = PALE;
     context.fillStyle = "#808080";
     for (const { rect } of pictures) context.fillRect(rect.x, rect.y, rect.width, rect.height);
     context.globalCompositeOperation = "source-over";

@@ -213,6 +213,26 @@ def _numbers(text: str) -> list[int]:
         raise InputError(f"--dims {text!r} is no number; give 2, 3 or 2,3") from None
 
 
+@app.command()
+def label(
+    atlas: Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")],
+    model: Annotated[str, typer.Option(help="A segmentation model: a hub id or a folder.")],
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The counts as JSON.")] = False,
+) -> None:
+    """Name what each patch of an atlas shows, by a segmentation model, to colour maps by."""
+    from attention_atlas.study import label as run
+
+    counts = run(atlas, model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    if as_json:
+        print(json.dumps(counts, indent=1, ensure_ascii=False))
+        return
+    for name, count in counts.items():
+        print(f"{count:8} {name}")
+
+
 class ProbeKind(StrEnum):
     hue = "hue"
     brightness = "brightness"

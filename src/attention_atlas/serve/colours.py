@@ -85,8 +85,9 @@ def _place(points: Points) -> list[Column]:
 
 def _text(points: Points) -> list[Column]:
     texts = points.tokens["text"]
-    if (points.tokens["id"].to_numpy() < 0).all():
-        return []  # patches and frames: their names are places, not words
+    patches = (points.tokens["row"].to_numpy() >= 0).any()
+    if patches and (points.tokens["id"].to_numpy() < 0).all():
+        return []  # their names are places, not words
     often = texts.map(points.counts).fillna(0).to_numpy(np.float64)
     special = points.tokens["special"].to_numpy(bool)
     letters = np.array([len(text.strip(_MARKS)) for text in points.shown], np.float64)

@@ -22,6 +22,7 @@ from attention_atlas.head import Head
 from attention_atlas.store import files, softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form
+from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import unpack_form
@@ -117,7 +118,9 @@ class Atlas:
 
     @cached_property
     def _tokens(self) -> pd.DataFrame:
-        return self._table("tokens.parquet")
+        frame = self._table("tokens.parquet")
+        labels = read_labels(self.path, self.manifest)
+        return frame if labels is None else frame.assign(label=labels.to_numpy())
 
     @cached_property
     def _inputs(self) -> pd.DataFrame:
@@ -200,6 +203,14 @@ class Atlas:
         from attention_atlas.study import measure
 
         return measure(self, model, tokenizer, **options)
+
+    def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
+        """Name what each patch shows by a segmentation model of transformers; gives the tokens."""
+        from attention_atlas.study import label
+
+        label(self, model, processor, **options)
+        self.__dict__.pop("_tokens", None)
+        return self.tokens()
 
     def layout(
         self,

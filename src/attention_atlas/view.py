@@ -232,7 +232,7 @@ def image_view(
     patch: tuple[int, int] | None = None,
     side: str = "query",
     combine: str = "head",
-    picture: int = 0,
+    picture: int = -1,
     display_mode: str = "auto",
     html_action: str | None = None,
 ) -> Any:
@@ -253,7 +253,7 @@ def image_view(
         )
     first = head or _first_with_patches(atlas)
     picks = _picks(atlas, "head", input, None, None, [first])
-    token = None if patch is None else _patch(atlas, picks, patch, side, picture)
+    token = None if patch is None else _patch(atlas, picks, patch, side, max(0, picture))
     return _given(
         View(atlas, {
             **picks, "tab": "image", "token": token, "pinned": token is not None,

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers as hf
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
 from attention_atlas.serve.launch import start
 from attention_atlas.store.places import SIDES
+from tests.record.seeing import local, stretched
+from tests.record.test_patches import STAGES
 from tests.record.test_placeholders import ask, llava, llava_next, qwen2
 from tests.web import maps
 from tests.web.conftest import PATIENCE, SIZE
@@ -49,6 +52,11 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
         made[name] = aa.capture(
             model, ask(flat), tokenizer=processor, path=folder / f"{name}.atlas", progress=False
         )
+    windows = hf.SwinConfig(**{**STAGES, "image_size": (32, 32)})
+    made["swin"] = aa.capture(
+        local(hf.AutoModel.from_config(windows)), [Image.new("RGB", (96, 96), FLAT)],
+        tokenizer=stretched(32, 32), path=folder / "swin.atlas", progress=False,
+    )  # fmt: skip
     return made
 
 
@@ -259,6 +267,28 @@ def test_the_page_marks_what_the_server_marks(
         marks = answers.answer(f"gaze/0/encoder/2/{head}").mark
         for number, kind in enumerate(("arrow", "circle", "square"), start=1):
             expect(signs).to_have_attribute(f"data-{kind}", str(int((marks == number).sum())))
+
+
+def test_a_picked_place_stays_where_windows_order_their_patches_otherwise(
+    open_seeing: Open, seeing: dict[str, aa.Atlas]
+) -> None:
+    atlas = seeing["swin"]
+    page = open_seeing("swin", "tab=image&heads=L0H0&arrows=false&overlay=false")
+    frame = frames(canvas(page))[0]
+    layers = atlas.towers[0].layers
+    assert layers[0].queries != layers[1].queries
+    before, after = (boxes(atlas, layers[i].queries, frame) for i in (0, 1))
+    moved = next(
+        p for p in before if not np.allclose(before[p], after.get(p, (0, 0, 0, 0)), atol=2)
+    )
+    click(page, before[moved])
+    assert maps.picks(page)["token"]["position"] == moved
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("attentionAtlas.picks().layer === 1")
+    page.wait_for_timeout(200)
+    now = maps.picks(page)["token"]["position"]
+    assert now != moved
+    assert after[now] == pytest.approx(before[moved], abs=2)
 
 
 # Hosts -------------------------------------------------------------------------------------------

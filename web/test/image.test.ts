@@ -3,7 +3,7 @@ import { arrange, patchAt, patchRect } from "../src/image/arrange";
 import { besides } from "../src/image/beside";
 import { heatAlpha, mostOf, strengthOf } from "../src/image/heat";
 import { counts, flows, largest, looksOf, strongest, type Looks } from "../src/image/marks";
-import { coversOf, neighbour, patchesOf, seenOf, type Patch } from "../src/image/patches";
+import { atPlace, coversOf, neighbour, patchesOf, seenOf, type Patch } from "../src/image/patches";
 import { around, signs, tiles, whereOn } from "../src/image/shapes";
 import { token } from "./fixtures";
 
@@ -136,6 +136,15 @@ test("arrows run from the middle of a patch to the middle of another, thicker an
   expect(strong.width).toBeGreaterThan(weak.width);
   expect(strong.alpha).toBeGreaterThan(weak.alpha);
   expect(signs([{ kind: "square", from: 3, to: 0, weight: 1 }], all.queries, all.keys, where, false)[0].to).toEqual([250, 50]);
+});
+
+test("a place stays where it is when another layer numbers its patches otherwise", () => {
+  const rows = grid(4, 4);
+  const windows = [...rows].reverse().map((patch, position) => patch && { ...patch, position });
+  const patch = rows[6] as Patch;
+  expect(atPlace(windows, patch)?.position).toBe(9);
+  expect(atPlace(grid(2, 2), patch)?.position).toBe(1);
+  expect(atPlace(grid(2, 2, { image: 1 }), patch)).toBeUndefined();
 });
 
 test("the keyboard walks to the patch beside, and stays at the edge", () => {

@@ -1,6 +1,6 @@
 // The pictures on the desk: which tokens are patches, who looks where, and the pictures themselves.
 import { arrange, type Rect } from "../image/arrange";
-import { coversOf, patchesOf, type Cover, type Patch } from "../image/patches";
+import { atPlace, coversOf, patchesOf, type Cover, type Patch } from "../image/patches";
 import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks";
 import { mostOf } from "../image/heat";
 import { loadPicture, type Loaded } from "../image/picture";
@@ -21,6 +21,8 @@ export class ImageDesk {
   private refused: { name: string; why: string } | undefined = $state.raw();
   private loaded: { input: number; pictures: Loaded[] } | undefined = $state.raw();
   failure: string | undefined = $state();
+  /** Where the picked patch lies, for layers that number patches otherwise. */
+  private place: { stream: string; position: number; patch: Patch | undefined } | undefined;
   /** As what a patch is picked next. */
   private nextSide: TokenPick["side"] = $state("query");
 
@@ -96,6 +98,7 @@ export class ImageDesk {
     $effect(() => this.fetch());
     $effect(() => this.fetchPictures());
     $effect(() => this.toPatches());
+    $effect(() => this.keepPlace());
   }
 
   placesOf(side: TokenPick["side"]): (Patch | undefined)[] {
@@ -151,6 +154,20 @@ export class ImageDesk {
     if (tab !== "image" || !this.input || this.placed) return;
     const found = this.desk.about.towers.find((tower) => tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)));
     if (found && found.name !== this.desk.tower.name) this.desk.setTower(found.name);
+  }
+
+  /** Layers may order their patches in other ways, or have fewer: the picked place stays, not its number. */
+  private keepPlace(): void {
+    const { token } = this.desk.picks;
+    const stream = (token?.side === "key" ? this.keyStream : this.queryStream)?.name;
+    if (!token || !stream || !this.placed) return void (this.place = undefined);
+    const places = this.placesOf(token.side);
+    const before = this.place;
+    if (before && before.stream !== stream && before.position === token.position && before.patch) {
+      const found = atPlace(places, before.patch);
+      if (found && found.position !== token.position) this.desk.picks.token = { side: token.side, position: found.position };
+      this.place = { stream, position: found?.position ?? token.position, patch: found };
+    } else this.place = { stream, position: token.position, patch: places[token.position] };
   }
 
   private fetchPictures(): void {

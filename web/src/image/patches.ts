@@ -64,6 +64,12 @@ export const middleOf = (patch: Patch): [number, number] => [(patch.left + patch
 
 export const inside = (patch: Patch, x: number, y: number): boolean => x >= patch.left && x < patch.right && y >= patch.top && y < patch.bottom;
 
+/** The patch that has the middle of another in it, where a layer has other patches than the one before. */
+export function atPlace(patches: readonly (Patch | undefined)[], other: Patch): Patch | undefined {
+  const [x, y] = middleOf(other);
+  return patches.find((patch) => patch?.image === other.image && inside(patch, x, y));
+}
+
 /** What the patches show of the picture together, within it. */
 export function seenOf(patches: readonly Patch[]): Omit<Patch, "position" | "image"> {
   const within = (value: number) => Math.min(1, Math.max(0, value));

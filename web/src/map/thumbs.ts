@@ -31,10 +31,11 @@ interface Placed {
 export function sheetBoxes({ points, input, image, box }: Placed, sheet: Pick<Thumbs, "width" | "height" | "input" | "image" | "cell">): Uint16Array {
   const out = new Uint16Array(4 * points);
   if (!image || !box) return out;
-  const cells = new Map<string, number>();
-  sheet.input.data.forEach((number, cell) => cells.set(`${number}/${sheet.image.data[cell]}`, cell));
+  const name = (number: number, picture: number) => number * 65536 + picture;
+  const cells = new Map<number, number>();
+  sheet.input.data.forEach((number, cell) => cells.set(name(number, sheet.image.data[cell]), cell));
   for (let at = 0; at < points; at++) {
-    const cell = cells.get(`${input[at]}/${image[at]}`);
+    const cell = image[at] < 0 ? undefined : cells.get(name(input[at], image[at]));
     if (cell === undefined || !(box[4 * at + 2] > box[4 * at])) continue;
     const [x, y, width, height] = sheet.cell.data.subarray(4 * cell, 4 * cell + 4);
     for (let side = 0; side < 4; side++) {

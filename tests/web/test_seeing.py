@@ -1,5 +1,6 @@
 """Real models that see: patches on the map, the picture beside it, words and what they look at."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,11 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
         made[name] = aa.capture(
             model, ask(flat), tokenizer=processor, path=folder / f"{name}.atlas", progress=False
         )
+    model, processor = llava()
+    made["said"] = aa.capture(
+        model, ask([Image.new("RGB", (96, 64), FLAT)]), tokenizer=processor, generate=3,
+        path=folder / "said.atlas", progress=False,
+    )  # fmt: skip
     windows = hf.SwinConfig(**{**STAGES, "image_size": (32, 32)})
     made["swin"] = aa.capture(
         local(hf.AutoModel.from_config(windows)), [Image.new("RGB", (96, 96), FLAT)],
@@ -210,6 +216,21 @@ def test_a_word_of_a_multimodal_model_lights_up_what_it_looks_at(
     expect(page.get_by_test_id("image-most")).to_have_text(f"{weights[word, best]:.3f}")
     least = min(places, key=lambda position: weights[word, position])
     assert at(shown, places[least], 0.5, 0.5).sum() < at(shown, places[best], 0.5, 0.5).sum()
+
+
+def test_a_word_that_the_model_wrote_shows_what_it_looked_at(
+    open_seeing: Open, seeing: dict[str, aa.Atlas]
+) -> None:
+    atlas = seeing["said"]
+    head, stream = text_head(atlas)
+    page = open_seeing("said", f"tab=image&heads={head}&arrows=false")
+    places = boxes(atlas, stream, frames(canvas(page))[0])
+    word = len(atlas.tokens(0, stream)) - 2
+    expect(page.get_by_test_id(f"beside-{word}")).to_have_class(re.compile("aa-generated"))
+    page.get_by_test_id(f"beside-{word}").click()
+    weights = atlas.weights(0, head)
+    best = max(places, key=lambda position: weights[word, position])
+    assert near(at(canvas(page), places[best], 0.5, 0.5), hot(FLAT))
 
 
 @pytest.mark.parametrize("name", ["llava", "qwen"])

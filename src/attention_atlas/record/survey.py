@@ -90,7 +90,7 @@ class Survey:
         self, path: str, item: Encoded, where: list[Any], chosen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.float64] | None:
         """(N,): how much the first queries of a tower change when the chosen patches do."""
-        pixels = item.tensors["pixel_values"].clone()
+        pixels = item.tensors["pixel_values"].clone().contiguous()
         flat = pixels if pixels.dim() < 4 else pixels.view(-1, *pixels.shape[-3:])
         flat = flat.view(-1, flat.shape[-1]) if pixels.dim() < 4 else flat
         for place in np.flatnonzero(chosen):

@@ -608,13 +608,13 @@ class Picks:
     up: str = "importance-chosen"
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
-    picture: int = 0  # which picture of the input the image view shows
+    picture: int = -1  # which picture of the input the image view shows; -1: all side by side
     combine: Literal["head", "mean", "rollout"] = "head"
     overlay: bool = True  # heat over the picture for the picked patch
     arrows: bool = True  # the strongest key of each patch
     flows: bool = False  # everything at or above flowsFrom
     flowsFrom: float = 0.1  # noqa: N815
-    patches: bool = True  # points of patches are drawn as the patches themselves
+    patches: Literal["off", "border", "fill"] = "border"  # how the map draws points of patches
 
 
 def pack(answer: Any) -> bytes:

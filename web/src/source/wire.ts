@@ -462,7 +462,7 @@ export interface Picks {
   arrows: boolean;
   flows: boolean;
   flowsFrom: number;
-  patches: boolean;
+  patches: "off" | "border" | "fill";
 }
 
 /** First word of a path → what answers it. */

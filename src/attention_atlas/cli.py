@@ -258,7 +258,9 @@ def probes(
 @app.command()
 def view(
     model: Model,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model reads, or the file of a picture.")
+    ],
     text_b: Annotated[
         str | None, typer.Argument(metavar="[TEXT_B]", help="A second text, or the target.")
     ] = None,
@@ -273,18 +275,21 @@ def view(
     dtype: Dtype = None,
     trust_remote_code: Remote = False,
 ) -> None:
-    """Run MODEL on one TEXT and look at its attention."""
+    """Run MODEL on one TEXT, or a picture, and look at its attention."""
+    from attention_atlas.models.media import IMAGE_SUFFIXES
     from attention_atlas.record.run import capture as run
 
-    given = {"text": text} if text_b is None else {"text": text, "second": text_b}
+    given: object = {"text": text} if text_b is None else {"text": text, "second": text_b}
+    if text.lower().endswith(IMAGE_SUFFIXES) and Path(text).is_file():
+        given = Path(text) if text_b is None else {"image": text, "text": text_b}
     atlas = run(model, [given], device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     say(summary(atlas))
     if save is None:
         show([atlas], host, port, browser)
         return
-    from attention_atlas.view import head_view
+    from attention_atlas.view import first_view
 
-    print(head_view(atlas).save(save, exact=exact))
+    print(first_view(atlas).save(save, exact=exact))
 
 
 @app.command()
@@ -325,10 +330,10 @@ def export(
     opened = open_atlas(atlas)
     if output.suffix:
         from attention_atlas.serve.maps import map_files
-        from attention_atlas.view import head_view, matrix_view
+        from attention_atlas.view import first_view, matrix_view
 
         mapped = output.suffix == ".html" and map_files(opened)
-        (matrix_view if mapped else head_view)(opened).save(output, exact=exact)
+        (matrix_view if mapped else first_view)(opened).save(output, exact=exact)
     else:
         from attention_atlas.serve.export import save_folder
 

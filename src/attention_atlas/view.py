@@ -277,6 +277,12 @@ def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> V
     return View(atlas, {**picks, "tab": "heads", "score": score})
 
 
+def first_view(atlas: Atlas) -> View:
+    """The image view of pictures, the head view of all else."""
+    made: View = image_view(atlas) if has_pictures(atlas) else head_view(atlas)
+    return made
+
+
 def _given(view: View, html_action: str | None) -> Any:
     if html_action == "return":
         return view.html()

@@ -117,6 +117,14 @@ def test_tiles_merged_patches_and_placeholders_change_where_the_picture_does(nam
                 assert hit <= found <= _holding(box, box[place], blur=0.07)
 
 
+def test_each_tile_has_its_own_class_token() -> None:
+    model, processor = llava_next()
+    atlas = aa.capture(model, ask([grey((128, 64))]), tokenizer=processor, progress=False)
+    tokens = atlas.tokens(0, "vision")
+    assert tokens[tokens["special"]]["text"].tolist() == ["0:[CLS]", "1:[CLS]", "2:[CLS]"]
+    assert tokens["text"].tolist()[1] == "0:0,0" and tokens["text"].tolist()[-1] == "2:3,3"
+
+
 def _holding(box: Any, spot: Any, blur: float = -0.01) -> set[int]:
     """The tokens whose box has some of the middle half of a spot's box in it.
 

@@ -15,6 +15,7 @@ from attention_atlas.serve import wire
 from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.export import save_folder
 from tests.record.seeing import WIDTH, cropped, local, save, stretched
+from tests.test_bad_input import run
 
 SIZES = [(120, 60), (40, 90), (64, 64)]
 
@@ -199,3 +200,13 @@ def test_an_image_view_picks_a_patch_and_is_saved_with_what_it_needs(
     for path in ("picture/2/0", "thumbs/0", "gaze/2/encoder/0/mean"):
         packet = (tmp_path / "site" / "api" / path).read_bytes()
         assert packet == Answers(atlas).packet(path)[0]
+
+
+def test_the_command_line_shows_a_picture_where_a_picture_is_given(
+    stand_in: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = save([colours((64, 64))], tmp_path / "one")
+    assert run("view", "builtin:vit", str(path), "--save", str(tmp_path / "page.html")) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert 'data-path="picture/0/0"' in page and '"tab": "image"' in page

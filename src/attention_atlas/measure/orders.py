@@ -7,7 +7,7 @@ middle with the value (Mardia's, as a length from 0 to 1); for names, the correl
 ranks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,13 @@ from attention_atlas.head import Head
 from attention_atlas.measure.look import Floats
 from attention_atlas.picture import CYCLIC
 from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.places import seated
 
 KNOWN = "known "
 SEEN = ("brightness", "hue")  # of the picture itself, where nothing better is known
-DIRECTIONS = 60
+DIRECTIONS = 36
 DEALT = 20  # times that values are dealt out anew among the inputs, for chance
-MOST = 20_000  # tokens looked at
+MOST = 5_000  # patches looked at
 SOURCE = "Yeh et al. 2023, AttentionViz; Mardia 1975 for values that come round"
 
 
@@ -49,18 +50,31 @@ def order_rows(atlas: Atlas, seed: int = 0) -> tuple[list[dict[str, Any]], dict[
         for layer in tower.layers:
             if layer.queries != layer.keys or not atlas.has("key", layer.layer, tower.name):
                 continue
-            tokens = atlas.tokens(stream=layer.queries)
+            whole = atlas.tokens(stream=layer.queries)
+            rows_of = some_rows(whole, seed)
+            tokens = whole.iloc[rows_of]
             known = list(known_values(tokens))
             if not known:
                 continue
             prefix = tower.name if len(atlas.towers) > 1 else ""
             for number in range(layer.heads):
                 head = Head(prefix, layer.layer, number)
-                plane = principal_plane(atlas.queries(head), atlas.keys(head))
+                plane = principal_plane(atlas.queries(head)[rows_of], atlas.keys(head)[rows_of])
                 for one in known:
                     rows.append(_row(str(head), one, plane, tokens["input"].to_numpy(), seed))
                     told[f"orders-{one.name}"] = _words(one)
     return rows, told
+
+
+def some_rows(tokens: pd.DataFrame, seed: int) -> npt.NDArray[np.intp]:
+    """Patches, or so many of them that time and memory do not grow: the same of each input."""
+    patch = seated(tokens)
+    position = tokens["position"].to_numpy()
+    there = np.unique(position[patch])
+    if patch.sum() > MOST:
+        count = max(1, int(len(there) * MOST / patch.sum()))
+        there = np.random.default_rng(seed).choice(there, count, replace=False)
+    return np.flatnonzero(patch & np.isin(position, there))
 
 
 def known_values(tokens: pd.DataFrame) -> Iterator[Values]:
@@ -88,19 +102,15 @@ def _row(
     head: str, known: Values, plane: Floats, inputs: npt.NDArray[Any], seed: int
 ) -> dict[str, Any]:
     there = _there(known.values)
-    if there.sum() * 2 > MOST:
-        chosen = np.flatnonzero(there)[:: int(np.ceil(there.sum() * 2 / MOST))]
-        there = np.zeros_like(there)
-        there[chosen] = True
-    value = order(plane[:, there], known.values[there], known.period)
+    score = scorer(plane[:, there], known.period)
     dealt = [
-        order(plane[:, there], values[there], known.period)
+        score(values[there])
         for values in _dealt(known.values, inputs, seed)
-        if _there(values)[there].all()
+        if _there(values[there]).all()
     ]
     return {
-        "head": head, "measure": f"orders-{known.name}", "value": value, "low": np.nan,
-        "high": np.nan, "n": len(np.unique(inputs)),
+        "head": head, "measure": f"orders-{known.name}", "value": score(known.values[there]),
+        "low": np.nan, "high": np.nan, "n": len(np.unique(inputs)),
         "chance": float(np.mean(dealt)) if dealt else np.nan,
     }  # fmt: skip
 
@@ -123,20 +133,34 @@ def _dealt(
 
 def order(plane: Floats, values: npt.NDArray[Any], period: float | None) -> float:
     """0 … 1: how well (sides, N, 2) places on a plane lie in the order of N values."""
+    return scorer(plane, period)(values)
+
+
+def scorer(plane: Floats, period: float | None) -> Callable[[npt.NDArray[Any]], float]:
+    """What gives `order` for any values of the same places; the places are ranked once."""
     sides, count = plane.shape[:2]
-    if count < 3:
-        return float("nan")
     points = plane.reshape(-1, 2)
-    repeated = np.tile(values, sides)
+    if count < 3:
+        return lambda values: float("nan")
     if period is not None:
-        return _round(points, repeated.astype(np.float64) / period * 2 * np.pi)
+        about = _about(points)
+        return lambda values: _round(about, np.tile(values.astype(np.float64), sides) / period)
     angles = np.pi * np.arange(DIRECTIONS) / DIRECTIONS
     along = points @ np.stack([np.cos(angles), np.sin(angles)])  # (points, directions)
     ranks = np.stack([_ranks(one) for one in along.T])
-    if repeated.dtype == object:
-        return float(np.sqrt(max(_ratio(one, repeated) for one in ranks)))
-    found = np.abs([_correlation(one, _ranks(repeated.astype(np.float64))) for one in ranks])
-    return float(found.max())
+    centred = ranks - ranks.mean(1, keepdims=True)
+    size = np.sqrt(np.square(centred).sum(1))
+    unit = centred / np.where(size > 1e-12, size, 1)[:, None]
+
+    def best(values: npt.NDArray[Any]) -> float:
+        if values.dtype == object:
+            return float(np.sqrt(_ratios(unit, np.tile(values, sides)).max()))
+        wanted = np.tile(_ranks(values.astype(np.float64)), sides)
+        wanted = wanted - wanted.mean()
+        length = float(np.sqrt(np.square(wanted).sum()))
+        return float(np.abs(unit @ wanted).max() / length) if length > 1e-12 else 0.0
+
+    return best
 
 
 def _ranks(values: Floats) -> Floats:
@@ -144,27 +168,25 @@ def _ranks(values: Floats) -> Floats:
     return np.asarray(pd.Series(values).rank().to_numpy(np.float64) - 1)
 
 
-def _correlation(a: Floats, b: Floats) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    size = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum() / size) if size > 1e-12 else 0.0
-
-
-def _round(points: Floats, turns: Floats) -> float:
-    """Both as ranks about a circle: how far they turn together, one way or the other."""
+def _about(points: Floats) -> Floats:
+    """The angle of each point about their middle, as a rank, 0 … 2π."""
     spread = points.std(0)
     centred = (points - points.mean(0)) / np.where(spread > 1e-12, spread, 1)
-    about = np.arctan2(centred[:, 1], centred[:, 0])
-    a, b = (2 * np.pi * _ranks(one) / len(points) for one in (about, turns))
-    return float(max(abs(np.exp(1j * (a - b)).mean()), abs(np.exp(1j * (a + b)).mean())))
+    return 2 * np.pi * _ranks(np.arctan2(centred[:, 1], centred[:, 0])) / len(points)
 
 
-def _ratio(ranks: Floats, names: npt.NDArray[Any]) -> float:
-    """The share of the variance of ranks that lies between names."""
-    middle, total = ranks.mean(), float(((ranks - ranks.mean()) ** 2).sum())
-    parts = [ranks[names == name] for name in set(names)]
-    between = sum(len(part) * (part.mean() - middle) ** 2 for part in parts)
-    return float(between) / total if total > 0 else 0.0
+def _round(about: Floats, turns: Floats) -> float:
+    """Both as ranks about a circle: how far they turn together, one way or the other."""
+    other = 2 * np.pi * _ranks(turns) / len(turns)
+    return float(
+        max(abs(np.exp(1j * (about - other)).mean()), abs(np.exp(1j * (about + other)).mean()))
+    )
+
+
+def _ratios(unit: Floats, names: npt.NDArray[Any]) -> Floats:
+    """(directions,): the share of the variance of ranks that lies between names."""
+    parts = [unit[:, names == name] for name in set(names)]
+    return np.asarray(sum(part.shape[1] * np.square(part.mean(1)) for part in parts))
 
 
 def _words(known: Values) -> dict[str, str]:

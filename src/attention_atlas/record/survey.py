@@ -67,10 +67,10 @@ class Survey:
         change = self._change(path, item, cells[1], chosen)
         if change is None or len(change) != len(seats.image):
             return True
-        spots = base.box[chosen]
-        expected = np.array([_meets(seats.box[place], spots) for place in there])
+        altered = {name for name, flag in zip(base.names, chosen, strict=True) if flag}
+        expected = np.array([seats.names[place] in altered for place in there])
         if expected.all() or not expected.any():
-            return True
+            return bool(expected.any())
         hit, miss = change[there][expected], change[there][~expected]
         wins = (hit[:, None] > miss[None]).mean() + 0.5 * (hit[:, None] == miss[None]).mean()
         return bool(wins >= _AGREE)
@@ -90,7 +90,7 @@ class Survey:
         self, path: str, item: Encoded, where: list[Any], chosen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.float64] | None:
         """(N,): how much the first queries of a tower change when the chosen patches do."""
-        pixels = item.tensors["pixel_values"].clone()
+        pixels = item.tensors["pixel_values"].clone().contiguous()
         flat = pixels if pixels.dim() < 4 else pixels.view(-1, *pixels.shape[-3:])
         flat = flat.view(-1, flat.shape[-1]) if pixels.dim() < 4 else flat
         for place in np.flatnonzero(chosen):
@@ -124,12 +124,6 @@ def _shapes(item: Encoded) -> tuple[Any, ...]:
     grids = sorted(name for name in item.tensors if "grid" in name or "shape" in name)
     values = (tuple(item.tensors[name].flatten().tolist()) for name in grids)
     return tuple(item.tensors["pixel_values"].shape), *values
-
-
-def _meets(box: npt.NDArray[np.float64], spots: npt.NDArray[np.float64]) -> bool:
-    """Whether a box has the middle of one of the spots in it."""
-    middle = (spots[:, :2] + spots[:, 2:]) / 2
-    return bool(((middle > box[:2]) & (middle < box[2:])).all(1).any())
 
 
 def _taken(base: Seats, order: Ints) -> Seats:

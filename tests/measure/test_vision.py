@@ -13,6 +13,7 @@ from attention_atlas.measure.arrows import ARROW, CIRCLE, SQUARE
 from attention_atlas.models.probes import write_probes
 from attention_atlas.serve.answers import Answers
 from tests.planted_vit import SIDE, planted_vit
+from tests.record.test_placeholders import llava
 
 CELLS = list(product(range(SIDE), range(SIDE)))
 
@@ -133,3 +134,18 @@ def test_chance_for_the_ranking_is_told(atlases: dict[str, aa.Atlas], tmp_path: 
     measures = atlases["hue"].measure().measures
     assert "circular rank correlation" in measures["orders-hue"]["formula"]
     assert measures["orders-hue"]["chance"] == "the values of the inputs dealt out anew among them"
+
+
+def test_how_much_words_look_at_a_picture_is_their_weight_on_its_tokens() -> None:
+    model, processor = llava()
+    asked = {"text": "what is this", "image": Image.new("RGB", (64, 64), (90, 20, 200))}
+    atlas = aa.capture(model, [asked], tokenizer=processor, progress=False)
+    atlas.measure(progress=False)
+    heads = atlas.heads().set_index("head")
+    weights = atlas.weights(0, "text.L1H1")  # 16 tokens of the picture, then three words
+    expected = weights[16:, :16].sum(1).mean()
+    assert heads.loc["text.L1H1", "text-to-image"] == pytest.approx(expected, abs=1e-4)
+    # the picture comes first in a causal model, so it sees no word: there is no answer
+    assert "image-to-text" not in heads or heads["image-to-text"].isna().all()
+    assert np.isnan(heads.loc["vision.L0H0", "text-to-image"])
+    assert heads.loc["vision.L0H0", "patch-distance"] > 0

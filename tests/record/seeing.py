@@ -21,7 +21,8 @@ WIDTH: dict[str, Any] = {
 # What writes into the residual stream, as model authors call it.
 _WRITERS = (
     "attention.output.dense", "attention.o_proj", "output.dense", "self_attn.out_proj", "mlp.fc2",
-    "attn.proj", "mlp.down_proj", "self_attn.o_proj", "attention.out_proj",
+    "attn.proj", "mlp.down_proj", "self_attn.o_proj", "attention.out_proj", "mlp.lin2",
+    "mlp.dense2",
 )  # fmt: skip
 _WORDS = ["<pad>", "<s>", "</s>", "<unk>", "<image>", "<|image_pad|>", "<|video_pad|>",
           "<|vision_start|>", "<|vision_end|>", "what", "is", "this"]  # fmt: skip

@@ -57,6 +57,36 @@ TOWERS = {
 }  # fmt: skip
 
 
+SAM: dict[str, Any] = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32,
+    "patch_size": 4, "mlp_dim": 16, "output_channels": 8, "global_attn_indexes": [1],
+}  # fmt: skip
+TOWERS |= {
+    "SAM, windows and a global layer": (
+        lambda: plain(hf.SamVisionConfig(**SAM, window_size=4), stretched(32, 32)),
+        (96, 96), 64, 0, (8, 8),
+    ),
+    "SAM, windows filled up with pads": (
+        lambda: plain(hf.SamVisionConfig(**SAM, window_size=3), stretched(32, 32)),
+        (96, 96), 64, 0, (8, 8),
+    ),
+    "SigLIP 2, any shape, padded": (
+        lambda: plain(
+            hf.Siglip2VisionConfig(**WIDTH, patch_size=8, num_patches=64),
+            hf.Siglip2ImageProcessorPil(patch_size=8, max_num_patches=30),
+        ),
+        (96, 64), 24, 0, (4, 6),
+    ),
+    "Pixtral": (
+        lambda: plain(
+            hf.PixtralVisionConfig(**WIDTH, patch_size=8, image_size=64, head_dim=8),
+            hf.PixtralImageProcessorPil(patch_size=8, size={"longest_edge": 64}),
+        ),
+        (96, 64), 48, 0, (6, 8),
+    ),
+}  # fmt: skip
+
+
 def boxes(atlas: aa.Atlas, stream: str, input: int = 0) -> npt.NDArray[np.float64]:
     return atlas.tokens(input, stream)[SIDES].to_numpy(np.float64)
 
@@ -81,9 +111,12 @@ def test_a_white_spot_changes_the_patch_whose_box_it_is_in(name: str, tmp_path: 
     assert set(tokens["image"].to_numpy()[there]) == {0}
     pictures = [grey(size), *(spotted(size, box[place]) for place in there)]
     atlas = aa.capture(model, pictures, tokenizer=processor, progress=False)
-    for number, place in enumerate(there, start=1):
-        for layer in atlas.towers[0].layers:
-            assert changed(atlas, f"L{layer.layer}H0", number) == [place]
+    for layer in atlas.towers[0].layers:
+        mine = boxes(atlas, layer.queries)
+        for number, place in enumerate(there, start=1):
+            (found,) = changed(atlas, f"L{layer.layer}H0", number)
+            assert mine[found] == pytest.approx(box[place])
+            assert found == place or layer.queries != stream
 
 
 def test_a_picture_cut_in_the_middle_has_boxes_only_there() -> None:

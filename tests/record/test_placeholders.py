@@ -75,6 +75,18 @@ def qwen25() -> tuple[Any, Any]:
     return _qwen(hf.Qwen2_5_VLConfig, hf.Qwen2_5_VLForConditionalGeneration, vision)
 
 
+def idefics3() -> tuple[Any, Any]:
+    config = hf.Idefics3Config(
+        text_config=hf.LlamaConfig(**TEXT), vision_config=VISION, image_token_id=4, scale_factor=2,
+        pad_token_id=0,
+    )  # fmt: skip
+    pictures = hf.Idefics3ImageProcessorPil(
+        size={"longest_edge": 64}, max_image_size={"longest_edge": 32}
+    )
+    processor = hf.Idefics3Processor(pictures, tokenizer(), image_seq_len=4)
+    return local(hf.Idefics3ForConditionalGeneration(config)), processor
+
+
 # Name → how it is made, the size of the picture, patches with a place in the tower and in the text
 MODELS: dict[str, tuple[Callable[[], tuple[Any, Any]], tuple[int, int], int, int]] = {
     # the middle square of the picture in 4 × 4 patches; the text has one token for each
@@ -86,6 +98,8 @@ MODELS: dict[str, tuple[Callable[[], tuple[Any, Any]], tuple[int, int], int, int
     # 64 × 48 pixels in patches of 4, four of them joined for the text
     "Qwen2-VL": (qwen2, (64, 48), 192, 48),
     "Qwen2.5-VL": (qwen25, (64, 48), 192, 48),
+    # two tiles and the whole, 16 patches each; four of them joined for the text
+    "Idefics3": (idefics3, (128, 64), 48, 12),
 }
 
 

@@ -55,9 +55,9 @@ def token_table(first: int, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.T
 
 
 def _kind(name: str, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.DataType:
-    """Numbers as float32, all else as texts."""
-    values = (one for *_, columns in rows for one in columns.get(name, ()))
-    return pa.string() if any(isinstance(one, str) for one in values) else pa.float32()
+    """Numbers as float32, all else as texts; no kind yet where there is nothing but None."""
+    kinds = {type(one) for *_, columns in rows for one in columns.get(name, ())} - {type(None)}
+    return pa.string() if str in kinds else pa.float32() if kinds else pa.null()
 
 
 def input_row(

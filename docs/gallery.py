@@ -98,9 +98,71 @@ SCROLLED = {
     "compare-differ": "[data-testid=head-map]",
 }
 
+PICKED = {"token": {"side": "query", "position": 29}, "pinned": True}
+AT_STAR = {"tab": "image", "input": 5}
+
+# The same, of builtin:vit over pictures that training/draw.py draws
+VISION: dict[str, tuple[str, dict[str, Any]]] = {
+    "image-arrows": (
+        "Image: from each patch to what it looks at most",
+        {**AT_STAR, "layer": 0, "heads": ["L0H0"]},
+    ),
+    "image-patch": (
+        "What one patch looks at",
+        {**AT_STAR, "layer": 2, "heads": ["L2H3"], **PICKED},
+    ),
+    "image-key": (
+        "Which patches look at one",
+        {
+            **AT_STAR,
+            "layer": 2,
+            "heads": ["L2H1"],
+            "token": {"side": "key", "position": 29},
+            "pinned": True,
+        },
+    ),
+    "image-flows": (
+        "All weights from 0.1 on, wider and clearer with weight",
+        {**AT_STAR, "layer": 2, "heads": ["L2H3"], "arrows": False, "flows": True},
+    ),
+    "image-rollout": (
+        "Attention rolled out from the last layer back to the first",
+        {**AT_STAR, "layer": 5, "heads": ["L5H0"], "combine": "rollout", **PICKED},
+    ),
+    "patches": (
+        "One head of a vision model: points are patches, framed green (query) or pink (key)",
+        {"tab": "map", "mapHead": "L3H2", "layer": 3, "heads": ["L3H2"]},
+    ),
+    "patches-hue": (
+        "Patches framed by their hue",
+        {"tab": "map", "mapHead": "L2H0", "layer": 2, "heads": ["L2H0"], "colour": "hue"},
+    ),
+    "patches-matrix": (
+        "All heads of a vision model, coloured by brightness; dots until one zooms in",
+        {"tab": "map", "colour": "brightness"},
+    ),
+    "patches-picked": (
+        "A clicked patch: its picture beside the map",
+        {"tab": "map", "mapHead": "L3H2", "layer": 3, "heads": ["L3H2"], "input": 5, **PICKED},
+    ),
+}
+
+
+def drawn(folder: Path) -> list[Path]:
+    """One picture of every kind, as files."""
+    import torch
+
+    from training.draw import KINDS, Pencil
+
+    images, _ = Pencil(torch.device("cpu"), seed=5).draw(1)
+    paths = [folder / f"{kind}.png" for kind in KINDS]
+    for path, image in zip(paths, images, strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(path)
+    return paths
+
 
 def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> None:
-    _, picks = SHOTS[name]
+    _, picks = {**SHOTS, **VISION}[name]
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.goto("about:blank")
     page.goto(url)
@@ -122,26 +184,32 @@ def save(picture: bytes, path: Path) -> None:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    chosen = [name for name in SHOTS if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))]
+    every = {**SHOTS, **VISION}
+    chosen = [name for name in every if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))]
     lines = ["# Gallery", "", "Made by `python -m docs.gallery` from the real page.", ""]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as play:
         atlas = aa.capture("builtin:gpt", TEXTS, path=Path(place) / "x.atlas", progress=False)
         other = aa.capture("builtin:bert", TEXTS, path=Path(place) / "y.atlas", progress=False)
-        for dims in (2, 3) if any(SHOTS[name][1].get("tab") == "map" for name in chosen) else ():
+        for dims in (2, 3) if any(every[name][1].get("tab") == "map" for name in chosen) else ():
             atlas.layout("umap", dims=dims, progress=False)
+        seen = aa.capture(
+            "builtin:vit", drawn(Path(place)), path=Path(place) / "z.atlas", progress=False
+        )
+        seen.layout("umap", progress=False)
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
         page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
-        with start([atlas, other], port=0) as running:
-            for name, (caption, _) in SHOTS.items():
+        with start([atlas, other, seen], port=0) as running:
+            for name, (caption, _) in every.items():
                 lines += [f"## {caption}", ""]
+                url = f"{running.url}{2 * (name in VISION)}/"
                 for theme in ("light", "dark"):
                     for suffix, size in SIZES.items():
                         picture = f"{name}-{theme}{suffix}.png"
                         lines += [f"![{caption}, {theme}](gallery/{picture})", ""]
                         if name not in chosen:
                             continue
-                        shoot(page, running.url, name, theme, size)
+                        shoot(page, url, name, theme, size)
                         save(page.screenshot(), FOLDER / picture)
         browser.close()
     PAGE.write_text("\n".join(lines), encoding="utf-8")

@@ -86,9 +86,8 @@ def test_an_input_longer_than_the_model_takes(tmp_path: Path, capsys: Captured) 
 
 
 def test_an_image_that_is_not_one(tmp_path: Path, capsys: Captured) -> None:
-    Image.new("RGB", (64, 64)).save(tmp_path / "good.png")
     (tmp_path / "bad.png").write_text("not a picture")
-    assert capture(tmp_path, tmp_path, model="builtin:vit") == 2
+    assert capture(tmp_path / "bad.png", tmp_path, model="builtin:vit") == 2
     assert "bad.png" in sentence(capsys)
 
 

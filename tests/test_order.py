@@ -30,7 +30,7 @@ MAY_IMPORT = {
 # Only inside functions: a server may run without a model; atlas.layout(…) and atlas.measure(…)
 # make what is missing.
 LATE = {"serve": {"models", "record"}, "store": {"layout", "study"}}
-COMMON = {"errors", "head", "progress"}  # single files that any folder may use
+COMMON = {"errors", "head", "picture", "progress"}  # single files that any folder may use
 HOMES = {
     "torch": {"models", "record", "layout"},
     "transformers": {"models", "record"},

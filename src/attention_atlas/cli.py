@@ -214,9 +214,53 @@ def _numbers(text: str) -> list[int]:
 
 
 @app.command()
+def label(
+    atlas: Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")],
+    model: Annotated[str, typer.Option(help="A segmentation model: a hub id or a folder.")],
+    device: Device = "auto",
+    dtype: Dtype = None,
+    trust_remote_code: Remote = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The counts as JSON.")] = False,
+) -> None:
+    """Name what each patch of an atlas shows, by a segmentation model, to colour maps by."""
+    from attention_atlas.study import label as run
+
+    counts = run(atlas, model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    if as_json:
+        print(json.dumps(counts, indent=1, ensure_ascii=False))
+        return
+    for name, count in counts.items():
+        print(f"{count:8} {name}")
+
+
+class ProbeKind(StrEnum):
+    hue = "hue"
+    brightness = "brightness"
+    gratings = "gratings"
+    shapes = "shapes"
+
+
+@app.command()
+def probes(
+    kind: Annotated[ProbeKind, typer.Argument(metavar="KIND", help="What is known of them.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    size: Annotated[int, typer.Option(min=14, help="Pixels a side.")] = 224,
+    seed: int = 0,
+) -> None:
+    """Make pictures whose value is known at every place: hue, brightness, gratings or shapes."""
+    from attention_atlas.models.probes import write_probes
+
+    count = write_probes(str(kind), output, size, seed)
+    say(f"{count} pictures; capture them: attention-atlas build MODEL {output} -o x.atlas")
+    print(output)
+
+
+@app.command()
 def view(
     model: Model,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model reads, or the file of a picture.")
+    ],
     text_b: Annotated[
         str | None, typer.Argument(metavar="[TEXT_B]", help="A second text, or the target.")
     ] = None,
@@ -231,18 +275,21 @@ def view(
     dtype: Dtype = None,
     trust_remote_code: Remote = False,
 ) -> None:
-    """Run MODEL on one TEXT and look at its attention."""
+    """Run MODEL on one TEXT, or a picture, and look at its attention."""
+    from attention_atlas.models.media import IMAGE_SUFFIXES
     from attention_atlas.record.run import capture as run
 
-    given = {"text": text} if text_b is None else {"text": text, "second": text_b}
+    given: object = {"text": text} if text_b is None else {"text": text, "second": text_b}
+    if text.lower().endswith(IMAGE_SUFFIXES) and Path(text).is_file():
+        given = Path(text) if text_b is None else {"image": text, "text": text_b}
     atlas = run(model, [given], device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     say(summary(atlas))
     if save is None:
         show([atlas], host, port, browser)
         return
-    from attention_atlas.view import head_view
+    from attention_atlas.view import first_view
 
-    print(head_view(atlas).save(save, exact=exact))
+    print(first_view(atlas).save(save, exact=exact))
 
 
 @app.command()
@@ -283,10 +330,10 @@ def export(
     opened = open_atlas(atlas)
     if output.suffix:
         from attention_atlas.serve.maps import map_files
-        from attention_atlas.view import head_view, matrix_view
+        from attention_atlas.view import first_view, matrix_view
 
         mapped = output.suffix == ".html" and map_files(opened)
-        (matrix_view if mapped else head_view)(opened).save(output, exact=exact)
+        (matrix_view if mapped else first_view)(opened).save(output, exact=exact)
     else:
         from attention_atlas.serve.export import save_folder
 
@@ -385,7 +432,9 @@ def summary(atlas: "Atlas") -> str:
         if receipt.exact
         else f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
     )
-    return f"{atlas.manifest.inputs} inputs, {atlas.manifest.tokens} tokens; {proof}"
+    skipped = atlas.manifest.options.get("skipped") or []
+    left_out = f" ({len(skipped)} left out)" if skipped else ""
+    return f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens; {proof}"
 
 
 def say(text: str) -> None:

@@ -59,6 +59,53 @@ def measure(
     return measure_atlas(opened, extras, seed=seed, again=again, progress=progress)
 
 
+def label(
+    atlas: Atlas | str | Path,
+    model: Any,
+    processor: Any = None,
+    *,
+    device: str = "auto",
+    dtype: Any = None,
+    trust_remote_code: bool = False,
+    progress: bool = True,
+) -> "dict[str, int]":
+    """Name what each patch shows by a segmentation model; gives how many patches have each name."""
+    from collections import Counter
+
+    from attention_atlas.errors import InputError
+    from attention_atlas.models.load import load
+    from attention_atlas.models.media import open_image
+    from attention_atlas.models.segment import names_of, segment
+    from attention_atlas.progress import bar
+    from attention_atlas.store.labels import write_labels
+    from attention_atlas.store.places import places, seated
+
+    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    tokens = opened.tokens()
+    found = places(tokens)
+    if found is None:
+        raise InputError(f"{opened.path.name} has no pictures, so there are no patches to label")
+    loaded = load(model, processor, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    names = names_of(loaded)
+    image, box = found
+    labels: list[str | None] = [None] * len(tokens)
+    shares = [0.0] * len(tokens)
+    inputs = tokens["input"].to_numpy()
+    there = seated(tokens)
+    with bar("labelling", len(opened), progress) as draw:
+        for number in range(len(opened)):
+            first, last = np.searchsorted(inputs, [number, number + 1])
+            for one in np.unique(image[first:last][image[first:last] >= 0]):
+                parts = segment(loaded, open_image(opened.picture(number, int(one))))
+                for at in range(first, last):
+                    if image[at] == one and there[at]:
+                        which, shares[at] = parts.label(box[at].astype(np.float64))
+                        labels[at] = None if which < 0 else names.get(which, str(which))
+            draw(number + 1)
+    write_labels(opened.path, opened.manifest, labels, shares, loaded.name)
+    return dict(Counter(one for one in labels if one is not None).most_common())
+
+
 def refuse_another(atlas: Atlas, loaded: "Loaded") -> None:
     from attention_atlas.errors import ModelError
 

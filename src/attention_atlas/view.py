@@ -4,6 +4,7 @@ aa.head_view(atlas)                      an atlas, or what aa.capture gives
 aa.head_view(attention, tokens)          plain tensors, with the arguments of BertViz
 aa.model_view(…)  aa.neuron_view(atlas)
 aa.matrix_view(atlas)  aa.map_view(atlas, head="L5H1")
+aa.image_view(atlas, input=3, head="L5H1")
 view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 """
 
@@ -18,11 +19,13 @@ from attention_atlas.head import Head
 from attention_atlas.serve.answers import Answers
 from attention_atlas.serve.attention import Part, make
 from attention_atlas.serve.maps import map_files
+from attention_atlas.serve.pictures import has_pictures
 from attention_atlas.serve.rescue import find_attention
 from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.wire import Picks
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.places import seated
 
 _ENDINGS = (".html", ".svg", ".png")
 
@@ -52,7 +55,8 @@ class View:
         self._widget: Any = None
 
     def __repr__(self) -> str:
-        kind = "map" if self._picks["tab"] == "map" else self._picks["view"]
+        tab = self._picks["tab"]
+        kind = self._picks["view"] if tab == "text" else tab
         return f"<View: {kind} of {self.subject!r}>"
 
     @property
@@ -220,6 +224,45 @@ def map_view(
     return _given(View(atlas, picks, model), html_action)
 
 
+def image_view(
+    atlas: Any,
+    *,
+    input: int = 0,
+    head: str | None = None,
+    patch: tuple[int, int] | None = None,
+    side: str = "query",
+    combine: str = "head",
+    picture: int = -1,
+    display_mode: str = "auto",
+    html_action: str | None = None,
+) -> Any:
+    """Where a head looks on a picture: overlay of the picked patch, arrows, flows.
+
+    patch is row and column; side says whether it looks (query) or is looked at (key); combine is
+    head, mean (over the heads of a layer) or rollout.
+    """
+    if not isinstance(atlas, Atlas) or not has_pictures(atlas):
+        raise InputError(
+            "the image view needs an atlas of pictures; capture one: "
+            "aa.image_view(aa.capture(model, folder))"
+        )
+    if side not in ("query", "key") or combine not in ("head", "mean", "rollout"):
+        raise InputError(
+            f"side is {side!r} and combine is {combine!r}; there is query and key, and head, mean "
+            "and rollout"
+        )
+    first = head or _first_with_patches(atlas)
+    picks = _picks(atlas, "head", input, None, None, [first])
+    token = None if patch is None else _patch(atlas, picks, patch, side, max(0, picture))
+    return _given(
+        View(atlas, {
+            **picks, "tab": "image", "token": token, "pinned": token is not None,
+            "combine": combine, "picture": picture, "theme": _theme(display_mode),
+        }),
+        html_action,
+    )  # fmt: skip
+
+
 def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> View:
     """What each head is: kinds, scores, heads alike; measures the atlas if nobody did yet."""
     if not isinstance(atlas, Atlas):
@@ -232,6 +275,12 @@ def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> V
         raise PickError(f"there is no score {score!r}; there is {there}")
     picks = _picks(atlas, "head", 0, None, None, None if head is None else [head])
     return View(atlas, {**picks, "tab": "heads", "score": score})
+
+
+def first_view(atlas: Atlas) -> View:
+    """The image view of pictures, the head view of all else."""
+    made: View = image_view(atlas) if has_pictures(atlas) else head_view(atlas)
+    return made
 
 
 def _given(view: View, html_action: str | None) -> Any:
@@ -374,6 +423,35 @@ def _map_picks(
         **picks, "tab": "map", "map": map or next(iter(there), ""), "mapHead": head,
         "colour": colour, "search": search, "theme": _theme(display_mode),
     }  # fmt: skip
+
+
+def _first_with_patches(atlas: Atlas) -> str:
+    """The first head that looks at patches."""
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            if seated(atlas.tokens(0, layer.keys)).any():
+                prefix = tower.name if len(atlas.towers) > 1 else ""
+                return str(Head(prefix, layer.layer, 0))
+    return str(atlas.heads()["head"].iloc[0])
+
+
+def _patch(
+    atlas: Atlas, picks: dict[str, Any], patch: tuple[int, int], side: str, picture: int
+) -> dict[str, Any]:
+    """The token of a row and a column, as a pick."""
+    layer = _tower(atlas, picks["tower"]).find(picks["layer"])
+    assert layer is not None
+    frame = atlas.tokens(picks["input"], layer.queries if side == "query" else layer.keys)
+    there = seated(frame) & (frame[["row", "column"]].to_numpy() == patch).all(axis=1)
+    if "image" in frame:
+        there &= frame["image"].to_numpy() == picture
+    found = frame["position"][there]
+    if not len(found):
+        rows, columns = int(frame["row"].max()) + 1, int(frame["column"].max()) + 1
+        raise PickError(
+            f"there is no patch {patch} in picture {picture}; it has {rows} × {columns}"
+        )
+    return {"side": side, "position": int(found.iloc[0])}
 
 
 def _first_head(atlas: Any) -> str | None:

@@ -161,10 +161,77 @@ def value_shift(w: Any, see: Any, value: Any, **_: Any) -> float | None:
     return mean(found)
 
 
+def _patches(place: Any) -> list[int]:
+    return [] if place is None else [j for j, one in enumerate(place) if min(one[1:]) >= 0]
+
+
+def _share(w: Any, see: Any, rows: list[int], wanted: Any) -> float | None:
+    """Mean over rows that choose, and see some key that is wanted, of the weight on those."""
+    found = []
+    for i in rows:
+        mine = [j for j in keys(see, i) if wanted(i, j)]
+        if mine and i in choosing(see):
+            found.append(sum(float(w[i][j]) for j in mine))
+    return mean(found)
+
+
+def patch_distance(w: Any, see: Any, place: Any, **_: Any) -> float | None:
+    found = []
+    for i in _patches(place):
+        others = [j for j in _patches(place) if see[i][j] and place[j][0] == place[i][0]]
+        mass = sum(float(w[i][j]) for j in others)
+        if len(others) > 1 and mass > 1e-6:
+            away = [math.dist(place[i][1:], place[j][1:]) for j in others]
+            sums = sum(float(w[i][j]) * d for j, d in zip(others, away, strict=True))
+            found.append(sums / mass)
+    return mean(found)
+
+
+def _steps(wanted: Any) -> Any:
+    """Weight on patches of the same picture whose row and column differ as wanted."""
+
+    def share(w: Any, see: Any, place: Any, **_: Any) -> float | None:
+        patches = _patches(place)
+
+        def fits(i: int, j: int) -> bool:
+            if j not in patches or place[j][0] != place[i][0]:
+                return False
+            return bool(wanted(place[j][1] - place[i][1], place[j][2] - place[i][2], i == j))
+
+        return _share(w, see, patches, fits)
+
+    return share
+
+
+def patch_class(w: Any, see: Any, special: Any, place: Any, **_: Any) -> float | None:
+    return _share(w, see, _patches(place), lambda i, j: special[j])
+
+
+def text_to_image(w: Any, see: Any, special: Any, place: Any, **_: Any) -> float | None:
+    patches = _patches(place)
+    words = [i for i in range(len(see)) if i not in patches and not special[i]]
+    return None if place is None else _share(w, see, words, lambda i, j: j in patches)
+
+
+def image_to_text(w: Any, see: Any, special: Any, place: Any, **_: Any) -> float | None:
+    patches = _patches(place)
+    return _share(w, see, patches, lambda i, j: j not in patches and not special[j])
+
+
 PLAIN = {
     "importance": importance, "importance-chosen": importance_chosen, "confidence": confidence,
     "entropy": entropy, "first-token": first_token, "delimiter": delimiter, "self": self_token,
     "previous": previous, "next": next_token, "duplicate": duplicate, "induction": induction,
     "distance": distance, "spread": spread, "diagonality": diagonality, "coverage": coverage,
     "norm-gap": norm_gap, "distance-dot": distance_dot, "value-shift": value_shift,
+    "patch-distance": patch_distance,
+    "patch-neighbour": _steps(lambda r, c, _: max(abs(r), abs(c)) == 1),
+    "patch-row": _steps(lambda r, c, _: r == 0 and c != 0),
+    "patch-column": _steps(lambda r, c, _: c == 0 and r != 0),
+    "patch-self": _steps(lambda r, c, itself: itself), "patch-class": patch_class,
+    "text-to-image": text_to_image, "image-to-text": image_to_text,
+    "patch-left": _steps(lambda r, c, _: (r, c) == (0, -1)),
+    "patch-right": _steps(lambda r, c, _: (r, c) == (0, 1)),
+    "patch-up": _steps(lambda r, c, _: (r, c) == (-1, 0)),
+    "patch-down": _steps(lambda r, c, _: (r, c) == (1, 0)),
 }  # fmt: skip

@@ -30,6 +30,7 @@ def plainly(name: str, look: Look, head: int) -> float:
         query=None if look.query is None else look.query[head],
         key=None if look.key is None else look.key[head],
         value=None if look.value is None else look.value[head],
+        place=None if look.place is None else look.place.tolist(),
     )  # fmt: skip
     return float("nan") if found is None else found
 
@@ -43,9 +44,13 @@ def random_look(n: int, causal: bool, window: int, seed: int) -> Look:
     vectors = [dice.normal(size=(HEADS, n, 4)).astype(np.float32) for _ in range(3)]
     marks = dice.random((2, n)) < 0.25
     ids = dice.integers(-1, 4, n)
+    places = dice.integers(0, 3, (n, 3))
+    places[marks[0] | (dice.random(n) < 0.3)] = -1  # special tokens and words are no patches
+    query, key, value = vectors
     return Look(
-        weights.astype(np.float32), seen, ids, marks[0], marks[1] & ~marks[0], True, *vectors
-    )
+        weights.astype(np.float32), seen, ids, marks[0], marks[1] & ~marks[0], True, query, key,
+        value, places,
+    )  # fmt: skip
 
 
 def test_every_measure_has_a_plain_version_and_says_what_it_is() -> None:

@@ -244,3 +244,39 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     expect(printed).to_contain_text("'position': 7", timeout=30_000)
     expect(printed).to_contain_text("head model")
     context.close()
+
+
+def test_the_widget_shows_a_picture_and_sends_the_picked_patch_back(
+    lab: tuple[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    url, folder = lab
+    picture = folder / "flat.png"
+    Image.new("RGB", (128, 128), (40, 90, 200)).save(picture)
+    atlas = aa.capture("builtin:vit", [picture], path=tmp_path / "vit.atlas", progress=False)
+    (folder / "see.ipynb").write_text(
+        _notebook(
+            f"import attention_atlas as aa\natlas = aa.open({str(atlas.path)!r})\n"
+            "view = aa.image_view(atlas, head='L2H1')\nview",
+            "print('PICKED', view.picks['token'], view.picks['tab'])",
+        )
+    )
+    context = browser.new_context(viewport={"width": 1400, "height": 1200})
+    page = context.new_page()
+    page.goto(f"{url}/lab/tree/see.ipynb?reset")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    expect(page.locator(".jp-StatusBar-Widget, #jp-main-statusbar")).to_contain_text(
+        "| Idle", timeout=60_000
+    )
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    shown = page.locator(".jp-Cell").nth(0).locator("[data-testid=image-canvas][data-whole=true]")
+    expect(shown).to_be_visible(timeout=90_000)
+    box: Any = shown.bounding_box()
+    # 8 × 8 patches on a square in the middle: just right of and below its middle is row 4, column 4
+    page.mouse.click(box["x"] + box["width"] / 2 + 4, box["y"] + box["height"] / 2 + 4)
+    page.wait_for_timeout(1000)
+    page.locator(".jp-Cell").nth(1).locator(".cm-content").click()
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
+    printed = page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")
+    expect(printed).to_contain_text("'position': 37", timeout=30_000)  # after the class token
+    expect(printed).to_contain_text("image")
+    context.close()

@@ -32,8 +32,8 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
     throw error;
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
-  // The map is what a page with maps opens on, unless a link or the host says otherwise.
-  const tab = options.tab ?? (about.maps.length > 0 && chrome === "page" ? "map" : "text");
+  // The map is what a page with maps opens on, a picture where there are some, unless a link or the host says otherwise.
+  const tab = options.tab ?? (about.maps.length > 0 && chrome === "page" ? "map" : about.pictures ? "image" : "text");
   const desk = new Desk(source, about, chrome, { tab, ...options.picks, ...linked });
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });

@@ -19,6 +19,7 @@ const places: MapPlaces = {
   figures: ["full.correlation", "map.correlation"], fidelity: { data: Float32Array.from([-0.9, -0.5, -0.8, -0.25]), shape: [2, 2] },
 };
 const points: MapPoints = {
+  image: null, box: null,
   map: "pca-2d", group: "decoder", queries: 2, token: { data: Uint32Array.from([0, 1, 0, 1]), shape: [4] }, input: u2([0, 0, 0, 0]), position: u2([0, 1, 0, 1]),
   texts: ["a", "b"], text: u2([0, 1, 0, 1]), special: u1([0, 0, 0, 0]),
   columns: [

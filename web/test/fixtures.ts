@@ -15,7 +15,7 @@ const layer = (number: number, heads: number) => ({ layer: number, heads, groups
 
 export const about = (towers = ["decoder"]): About => ({
   title: "t", model: "m", model_class: "M", kind: "atlas", receipt_line: "", exact: true, has_values: true, notes: [],
-  maps: [], no_maps: "", can_compute: false, estimates: [], can_add: false, added: [], atlases: [], can_measure: false,
+  maps: [], no_maps: "", can_compute: false, estimates: [], can_add: false, added: [], atlases: [], can_measure: false, pictures: false, patches: [], thumbs: [],
   inputs: [{ number: 0, label: "a", kind: "text", second: false }, { number: 1, label: "b", kind: "text", second: false }],
   towers: towers.map((name) => ({ name, role: "causal", queries: "text", keys: "text", depth: 3, layers: [layer(0, 2), layer(2, 3)] })),
 });

@@ -15,7 +15,7 @@ from attention_atlas.measure.kinds import SHORTEST, judge
 from attention_atlas.measure.look import Floats, Look
 from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.tally import Tally
-from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.measure.tokens import TokenTable, what_shows
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.stream import Piece, pieces
@@ -73,12 +73,15 @@ class Gathering:
     ):
         self.atlas, self.tower, self.layer, self.seed = atlas, tower, layer, seed
         self.square = layer.queries == layer.keys
+        self.shows = what_shows(atlas, layer.keys)
         self.measures = tuple(one for one in measures if self._can(one))
         columns = len(self.measures) * layer.heads
         self.scores, self.tally = boot.Mean(columns), Tally(layer.heads)
         self._chance, self._chances = np.zeros(columns), np.zeros(columns)  # sums, counts
 
     def _can(self, measure: Measure) -> bool:
+        if measure.needs in ("patches", "mixed"):
+            return self.square and measure.needs in self.shows
         parts = {"weights": (), "vectors": ("query", "key"), "values": ("value",)}[measure.needs]
         there = all(self.atlas.has(part, self.layer.layer, self.tower.name) for part in parts)
         return there and (self.square or not measure.square)
@@ -116,6 +119,7 @@ class Gathering:
         return Look(
             piece.weights, piece.seen, ids, special, punctuation, self.square, piece.query,
             spread(piece.key), spread(piece.value),
+            tokens.places(piece.input, self.layer.keys) if self.shows else None,
         )  # fmt: skip
 
     def _add_chance(self, chance: Floats, heads: range) -> None:

@@ -25,6 +25,7 @@ class Look:
     query: Floats | None = None  # (H, N, D)
     key: Floats | None = None  # (H, M, D)
     value: Floats | None = None  # (H, M, E)
+    place: npt.NDArray[np.int64] | None = None  # (M, 3): picture, row, column; -1: no patch
 
     @cached_property
     def keys(self) -> npt.NDArray[np.int64]:
@@ -41,6 +42,27 @@ class Look:
         """(N, M): |i − j|."""
         n, m = self.seen.shape
         return np.abs(np.arange(n, dtype=np.float32)[:, None] - np.arange(m, dtype=np.float32))
+
+    @cached_property
+    def patches(self) -> Bools:
+        """(M,): tokens that show a part of a picture."""
+        assert self.place is not None
+        return np.asarray((self.place[:, 1:] >= 0).all(1))
+
+    @cached_property
+    def steps(self) -> npt.NDArray[np.int64]:
+        """(N, M, 2): rows down and columns to the right from one patch to another."""
+        assert self.place is not None
+        cells = self.place[:, 1:]
+        return np.asarray(cells[None] - cells[:, None])
+
+    @cached_property
+    def beside(self) -> Bools:
+        """(N, M): both are patches, and of the same picture."""
+        assert self.place is not None
+        image = self.place[:, 0]
+        both = self.patches[:, None] & self.patches[None]
+        return np.asarray(both & (image[:, None] == image[None]))
 
     def shuffled(self, dice: np.random.Generator) -> "Look":
         """The weights of each row dealt out at random among the keys it may see."""
@@ -67,3 +89,9 @@ def row_mean(per_row: Floats, rows: Bools) -> Floats:
     if not rows.any():
         return np.full(len(per_row), np.nan)
     return np.asarray(per_row[:, rows].mean(1))
+
+
+def share_of(look: Look, pairs: Bools) -> Floats:
+    """(H,): weight on some pairs (N, M), mean over the rows that choose and see one of them."""
+    pairs = pairs & look.seen
+    return row_mean(np.einsum("hnm,nm->hn", look.weights, pairs), look.choosing & pairs.any(1))

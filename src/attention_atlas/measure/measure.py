@@ -24,7 +24,8 @@ class Measure:
     source: str  # where it comes from
     chance: Chance
     of: Callable[[Look], Floats]  # (H,), one number a head for one input; NaN: no answer
-    needs: Literal["weights", "vectors", "values"] = "weights"
+    # weights alone; vectors or values kept; tokens that are patches; patches and words together
+    needs: Literal["weights", "vectors", "values", "patches", "mixed"] = "weights"
     square: bool = False  # only where rows and keys are the same tokens
     bounds: Bounds = ANY
 

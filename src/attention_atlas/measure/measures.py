@@ -11,14 +11,23 @@ from attention_atlas.measure.scores import (
     duplicate,
     entropy,
     first_token,
+    image_to_text,
     importance,
     importance_chosen,
     induction,
     next_token,
     norm_gap,
+    patch_class,
+    patch_column,
+    patch_distance,
+    patch_neighbour,
+    patch_row,
+    patch_self,
+    patch_steps,
     previous_token,
     self_token,
     spread,
+    text_to_image,
     value_shift,
 )
 
@@ -43,5 +52,13 @@ MEASURES: dict[str, Measure] = {
         norm_gap,
         distance_dot,
         value_shift,
+        patch_distance,
+        patch_neighbour,
+        patch_row,
+        patch_column,
+        patch_self,
+        patch_class,
+        text_to_image,
+        image_to_text,
     )
-}
+} | {one.name: one for one in patch_steps.MEASURES}

@@ -18,7 +18,9 @@ from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
 from attention_atlas.measure.measure import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.measures import MEASURES
+from attention_atlas.measure.orders import order_rows
 from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.measure.weights import alike_rows
 from attention_atlas.progress import bar
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Tower
@@ -75,6 +77,9 @@ def _made(atlas: Atlas, seed: int, progress: bool, only: set[int] | None = None)
     rows = [row for one in collected for row in score_rows(atlas, one)]
     kinds = [row for one in collected for row in kind_rows(atlas, one)]
     used = {measure.name: told(measure) for one in collected for measure in one.measures}
+    ordered, words = order_rows(atlas, seed)
+    alike, meant = alike_rows(atlas)
+    rows, used = rows + ordered + alike, used | words | meant
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
 
 

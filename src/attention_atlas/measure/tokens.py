@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.places import places, seated
 
 _MARKS = "Ġ▁Ċ#· \n\t"  # with which tokenizers write spaces, line ends and pieces
 
@@ -19,6 +20,11 @@ class TokenTable:
         self._special = frame["special"].to_numpy(bool)
         self._punctuation = np.array([is_punctuation(text) for text in frame["text"]], bool)
         self._punctuation &= ~self._special
+        found = places(frame)
+        if found is not None:
+            cells = frame[["row", "column"]].to_numpy(np.int64)
+            cells = np.where(seated(frame)[:, None], cells, -1)
+            self._places = np.column_stack([found[0].astype(np.int64), cells])
 
     def of(
         self, input: int, stream: str
@@ -27,6 +33,22 @@ class TokenTable:
         start, stop = np.searchsorted(self._inputs, [input, input + 1])
         mine = start + np.flatnonzero(self._streams[start:stop] == stream)
         return self._ids[mine], self._special[mine], self._punctuation[mine]
+
+    def places(self, input: int, stream: str) -> npt.NDArray[np.int64]:
+        """(M, 3): picture, row and column of each token, -1 where it is no patch."""
+        start, stop = np.searchsorted(self._inputs, [input, input + 1])
+        mine = start + np.flatnonzero(self._streams[start:stop] == stream)
+        return np.asarray(self._places[mine])
+
+
+def what_shows(atlas: Atlas, stream: str) -> set[str]:
+    """patches: tokens of a stream show parts of pictures; mixed: others of it are words."""
+    frame = atlas.tokens(stream=stream)
+    patch = seated(frame)
+    if not patch.any():
+        return set()
+    words = ~patch & ~frame["special"].to_numpy(bool) & (frame["id"].to_numpy() >= 0)
+    return {"patches", "mixed"} if words.any() else {"patches"}
 
 
 def is_punctuation(text: str) -> bool:

@@ -22,6 +22,7 @@ from attention_atlas.models.media import (
     images_in,
     read_sound,
 )
+from attention_atlas.models.probes import read_cells
 from attention_atlas.models.tables import TABLES, TEXT_SUFFIXES, Table, read_lines, text_column
 
 _TENSOR_NAMES = {
@@ -47,6 +48,8 @@ class Input:
     tensors: Mapping[str, Any] | None = None  # leading axis 1
     source: str | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
+    cells: "pd.DataFrame | None" = field(default=None, compare=False)  # values of a probe
+    may_skip: bool = False  # one of a folder: left out, and told, where it cannot be opened
 
 
 def read_inputs(
@@ -112,7 +115,11 @@ def _from_path(path: Path, column: str | None, second_column: str | None) -> lis
     if not path.exists():
         raise InputError(f"no file is called {path}; check the name and the folder")
     if path.is_dir():
-        return [Input("image", images=(p,), source=p.name) for p in images_in(path)]
+        known = read_cells(path)
+        return [
+            Input("image", images=(p,), source=p.name, cells=known.get(p.name), may_skip=True)
+            for p in images_in(path)
+        ]
     if suffix in TEXT_SUFFIXES:
         return [Input("text", text=line, source=path.name) for line in read_lines(path)]
     if suffix in TABLES:

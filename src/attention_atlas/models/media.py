@@ -5,14 +5,16 @@ becomes mono floats between -1 and 1.
 """
 
 import re
+import warnings
 import wave
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from attention_atlas.errors import InputError
+from attention_atlas.picture import upright
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 SOUND_SUFFIXES = (".wav",)
@@ -36,14 +38,23 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def open_image(image: Any) -> Image.Image:
+def open_image(image: Any, coarse: bool = False) -> Image.Image:
     """The picture upright and in RGB; `image` is a path or a picture that is open already."""
     if isinstance(image, Image.Image):
-        return _upright(image)
+        return upright(image)
     path = Path(image)
     try:
-        with Image.open(path) as opened:
-            return _upright(opened)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as opened:
+                if coarse:
+                    opened.draft("RGB", (64, 64))
+                return upright(opened)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+        most = (Image.MAX_IMAGE_PIXELS or 0) // 10**6
+        raise InputError(
+            f"{path.name} has more than {most} million pixels; make it smaller"
+        ) from error
     except FileNotFoundError as error:
         raise InputError(f"no file is called {path}; check the name and the folder") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
@@ -52,8 +63,23 @@ def open_image(image: Any) -> Image.Image:
         ) from error
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    return ImageOps.exif_transpose(image).convert("RGB")
+def can_open(image: Any) -> bool:
+    """Whether a picture is whole; a JPEG is read coarsely, which is enough to tell."""
+    try:
+        open_image(image, coarse=True)
+    except InputError:
+        return False
+    return True
+
+
+def for_processor(image: Image.Image) -> Image.Image:
+    """A picture 1 or 3 pixels high is taken for one whose rows are channels; four times it is not.
+
+    Each pixel becomes 4 × 4 of the same colour, so nothing else about it changes.
+    """
+    if image.height not in (1, 3):
+        return image
+    return image.resize((4 * image.width, 4 * image.height), Image.Resampling.NEAREST)
 
 
 def read_sound(path: Path) -> tuple["np.ndarray[Any, Any]", int]:

@@ -1,8 +1,10 @@
 """How do pictures and sounds become tensors, alone or together with a text?"""
 
+from collections import OrderedDict
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -10,8 +12,9 @@ from attention_atlas.errors import InputError
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
-from attention_atlas.models.media import open_image
+from attention_atlas.models.media import for_processor, open_image
 from attention_atlas.models.processors import part
+from attention_atlas.models.shown import Make, Shown, shown
 from attention_atlas.models.text import tokenize, too_long
 from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens, text_tokens
 
@@ -25,11 +28,16 @@ def encode_alone(loaded: Loaded, given: Input) -> Encoded:
         )
     if given.images:
         prepare: Any = part(loaded.processor, "image_processor")
-        batch = prepare(images=[open_image(image) for image in given.images], return_tensors="pt")
-    else:
-        prepare = part(loaded.processor, "feature_extractor")
-        rate = _rate(loaded, given, prepare)
-        batch = prepare(given.audio, sampling_rate=rate, return_tensors="pt")
+        pictures = [for_processor(open_image(image)) for image in given.images]
+        batch = prepare(images=pictures, return_tensors="pt")
+
+        def again(others: list[Any]) -> Any:
+            return prepare(images=others, return_tensors="pt")
+
+        return Encoded(_tensors_of(batch), {}, False, _shown(loaded, again, pictures))
+    prepare = part(loaded.processor, "feature_extractor")
+    rate = _rate(loaded, given, prepare)
+    batch = prepare(given.audio, sampling_rate=rate, return_tensors="pt")
     return Encoded(_tensors_of(batch), {}, False)
 
 
@@ -40,7 +48,7 @@ def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> E
     options: dict[str, Any] = {"return_tensors": "pt"}
     limit, cut = longest(loaded), False
     if given.images:
-        options["images"] = [open_image(image) for image in given.images]
+        options["images"] = [for_processor(open_image(image)) for image in given.images]
         prompt = _with_places(given.text or "", image_token, len(given.images))
     else:
         extractor = part(processor, "feature_extractor")
@@ -59,7 +67,30 @@ def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> E
         raise InputError(too_long(loaded, ids.shape[1], limit))
     tensors.setdefault("attention_mask", torch.ones_like(ids))
     tokens = _aligned(loaded, ids[0].tolist(), given.text or "")
-    return Encoded(tensors, {stream: tokens}, cut)
+
+    def again(others: list[Any]) -> Any:
+        return processor(text=[prompt], **{**options, "images": others})
+
+    seen = _shown(loaded, again, options["images"]) if given.images else None
+    return Encoded(tensors, {stream: tokens}, cut, seen)
+
+
+def _shown(loaded: Loaded, make: Make, pictures: list[Any]) -> Shown | None:
+    """Asked of the processor once for pictures of the same sizes."""
+    known = _SHOWN.setdefault(loaded.processor, OrderedDict())
+    sizes = tuple(picture.size for picture in pictures)
+    if sizes not in known:
+        try:
+            known[sizes] = shown(make, sizes)
+        except (ValueError, TypeError, IndexError, KeyError, RuntimeError):
+            known[sizes] = None  # it takes real pictures only; patches then have no places
+        if len(known) > _MOST_SIZES:
+            known.popitem(last=False)
+    return known[sizes]
+
+
+_MOST_SIZES = 1_000
+_SHOWN: "WeakKeyDictionary[Any, OrderedDict[Any, Shown | None]]" = WeakKeyDictionary()
 
 
 def _with_places(text: str, token: str | None, count: int) -> str:

@@ -46,6 +46,7 @@ def with_decoder(loaded: Loaded, given: Input, made: Encoded, truncate: bool) ->
         {**made.tensors, **decoder},
         {**made.streams, "decoder": tokens.at(real)},
         made.truncated or cut,
+        made.shown,
     )
 
 

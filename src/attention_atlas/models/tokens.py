@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from attention_atlas.models.shown import Shown
+
 _SPECIAL_NAMES = ("bos", "eos", "sep", "pad", "cls", "mask")
 
 
@@ -38,6 +40,7 @@ class Encoded:
     tensors: dict[str, torch.Tensor]
     streams: dict[str, Tokens]
     truncated: bool
+    shown: Shown | None = None  # what of its pictures the tensors show
 
 
 def bare_tokens(ids: Sequence[int], tokenizer: Any | None) -> Tokens:

@@ -42,6 +42,8 @@ def _input_bytes(given: Input) -> bytes:
     parts = [json.dumps(words).encode(), json.dumps(dict(given.columns), default=str).encode()]
     if given.audio is not None:
         parts.append(np.ascontiguousarray(given.audio).tobytes())
+    if given.cells is not None:
+        parts.append(given.cells.to_csv().encode())
     for name, value in sorted((given.tensors or {}).items()):
         array = value.detach().cpu().float().numpy() if torch.is_tensor(value) else value
         parts.append(name.encode() + np.ascontiguousarray(array).tobytes())

@@ -17,6 +17,7 @@ from attention_atlas.models.load import Loaded
 from attention_atlas.record.finding import Finding, Weights, bound_of, own_weights
 from attention_atlas.record.interface import runs_fused
 from attention_atlas.record.layers import Group, LayerCalls, layers_of, name_towers
+from attention_atlas.record.linear import Made, linear_outputs
 from attention_atlas.record.observe import WAYS, observe
 from attention_atlas.record.pieces import CannotSplit, Forms, pieces
 from attention_atlas.record.streams import (
@@ -43,6 +44,7 @@ class Plan:
     layers: list[LayerCalls]
     receipt: Receipt
     own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # per probed input
+    made: Made = field(default_factory=dict)  # by linear layers, of the first probed input
 
 
 @dataclass
@@ -115,6 +117,7 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
     findings: dict[tuple[Group, int], Finding] = {}
     own: list[dict[tuple[str, int], Weights]] = []
     missing: set[str] = set()
+    made: Made = {}
     for tensors, real in probe.batches:
         calls = observe(model, tensors, way, detail=True, seed=seed)
         layers = layers_of(calls)
@@ -128,7 +131,9 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
             ends = ends_of(model, layers, names, real, batch)
         refuse_hidden_pads(model, layers, ends, real)
         own += [{} for _ in range(batch)]
-        outputs = output_errors(model, tensors, layers, way, fast, seed)
+        with linear_outputs(model, {layer.first.module for layer in layers}) as seen:
+            outputs = output_errors(model, tensors, layers, way, fast, seed)
+        made = made or seen
         for layer in layers:
             mine = findings.setdefault((layer.group, layer.number), Finding())
             mine.output_error = max(mine.output_error, outputs.get(layer.first.module, 0.0))
@@ -159,7 +164,7 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
         ),
         missing=tuple(sorted(missing)),
     )
-    return Plan(way, fast, probe.alone, names, causal, ends, found, receipt, own)
+    return Plan(way, fast, probe.alone, names, causal, ends, found, receipt, own, made)
 
 
 def _renamed(

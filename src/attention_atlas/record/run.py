@@ -8,6 +8,7 @@ capture that was killed and resumed writes the very same bytes.
 """
 
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from attention_atlas.errors import InputError, ModelError
 from attention_atlas.models.encode import Encoded, Tokens, collate, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
-from attention_atlas.models.media import open_image
+from attention_atlas.models.media import can_open, open_image
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.progress import bar
 from attention_atlas.record.assemble import Shard
@@ -35,7 +36,9 @@ from attention_atlas.record.fingerprint import fingerprint
 from attention_atlas.record.finish import towers, with_stored_errors
 from attention_atlas.record.layers import LayerCalls, layers_of
 from attention_atlas.record.observe import Look, watching
+from attention_atlas.record.pictures import add_pictures
 from attention_atlas.record.pieces import CannotSplit, Forms, Places, pieces
+from attention_atlas.record.projections import weight_correlations
 from attention_atlas.record.receipt import Plan, probe
 from attention_atlas.record.spot import Lighten, spot_check
 from attention_atlas.record.streams import (
@@ -46,6 +49,7 @@ from attention_atlas.record.streams import (
     sizes,
     token_columns,
 )
+from attention_atlas.record.survey import Survey
 from attention_atlas.record.tables import input_row, input_table, token_table
 from attention_atlas.store import manifest as m
 from attention_atlas.store.atlas import Atlas, open_atlas
@@ -112,16 +116,37 @@ def capture(
         model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code,
         gguf_file=gguf_file,
     )  # fmt: skip
-    given = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
+    given, skipped = _readable(
+        read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
+    )
     options = Options(tuple(keep), batch_size, truncate, generate, limit, seed, shard_bytes)
     folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
-    run = Run(loaded, given, options, folder)
+    run = Run(loaded, given, options, folder, skipped)
     if overwrite or not run.is_done():
         run.go(progress, overwrite)
     atlas = open_atlas(folder)
     if path is None:
         weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
     return atlas
+
+
+def _readable(given: list[Input]) -> tuple[list[Input], list[str]]:
+    """Without the pictures of a folder that cannot be opened, and their names, which are told."""
+    broken = [
+        one for one in given if one.may_skip and not all(can_open(image) for image in one.images)
+    ]
+    if not broken:
+        return given, []
+    names = [str(one.source) for one in broken]
+    if len(broken) == len(given):
+        raise InputError(
+            f"none of the {len(given)} pictures can be opened, {names[0]} to begin with; "
+            "give a folder with some that can"
+        )
+    many = f"{len(names)} of {len(given)} pictures"
+    print(f"left out {many}, which cannot be opened: {', '.join(names)}", file=sys.stderr)
+    gone = {id(one) for one in broken}
+    return [one for one in given if id(one) not in gone], names
 
 
 def _check_options(keep: tuple[str, ...], batch_size: int, engine: str) -> None:
@@ -138,14 +163,20 @@ def _check_options(keep: tuple[str, ...], batch_size: int, engine: str) -> None:
 class Run:
     """One capture on its way into one folder."""
 
-    def __init__(self, loaded: Loaded, given: list[Input], options: Options, folder: Path):
+    def __init__(
+        self, loaded: Loaded, given: list[Input], options: Options, folder: Path,
+        skipped: list[str],
+    ):  # fmt: skip
         self.loaded, self.given, self.options, self.folder = loaded, given, options, folder
+        self.skipped = skipped
         self.fingerprint = fingerprint(loaded, given, options.__dict__)
         self.bound = 0.0
         self.probed: list[int] = []
         self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
         # Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
         self.light = Lighten(everything="weights" in options.keep)
+        self.survey = Survey(loaded, self.look)
+        self.alike: dict[str, list[float]] = {}
         self._encoded: dict[int, Encoded] = {}
 
     def is_done(self) -> bool:
@@ -172,6 +203,8 @@ class Run:
             watched as self.look,
             ThreadPoolExecutor(1) as aside,
         ):
+            self.survey = Survey(self.loaded, self.look)
+            self.alike = weight_correlations(plan)
             draw(writer.inputs_done)
             last: Future[None] | None = None
             for shard in self._shards(writer.inputs_done, plan):
@@ -294,15 +327,17 @@ class Run:
             return
         forms = Forms()
         ends_real: dict[tuple[Ends, int], tuple[Places, Places]] = {}
-        made: dict[str, tuple[str, int]] = {}
+        made: dict[str, tuple[str, str, int, bool]] = {}
+        begun: set[str] = set()
         for layer in layers:
             name = (plan.names[layer.group], layer.number)
             ends = plan.ends[layer.group, layer.number]
             shard.calls.setdefault(name, _without_tensors(layer.first))
-            if not self.options.generate:
-                n, k = sizes(layer, len(items))
-                made.setdefault(ends.queries, (layer.group[0], n))
-                made.setdefault(ends.keys, (layer.group[0], k))
+            n, k = sizes(layer, len(items))
+            path, first = layer.group[0], layer.group[0] not in begun and not layer.group[1]
+            made.setdefault(ends.queries, (path, layer.first.module, n, first))
+            made.setdefault(ends.keys, (path, layer.first.module, k, first))
+            begun.add(path)
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in ends_real:
                     ends_real[ends, row] = real_ends(ends, real, row)
@@ -310,9 +345,11 @@ class Run:
                 shard.pieces[name][number] = parts
         for row, (number, _) in enumerate(batch):
             mine = {stream: token_columns(one) for stream, one in streams[row].items()}
-            for stream, (path, n) in made.items():
+            for stream, (path, module, n, first) in made.items():
                 if stream not in mine:
-                    mine[stream] = made_tokens(self.loaded.model, path, n, tensors)
+                    seats = self.survey.seats(path, module, n, first, items[row])
+                    mine[stream] = made_tokens(n, seats)
+            add_pictures(self.loaded.model, mine, items[row], self.given[number])
             tokens[number] = mine
             if self.options.generate:
                 side = "decoder" if "decoder" in mine else "text"
@@ -405,7 +442,12 @@ class Run:
             "towers": towers(plan, exact),
             "streams": tuple(streams),
             "keep": self.options.keep if plan.way != "outputs" else ("weights",),
-            "options": {**self.options.__dict__, "fingerprint": self.fingerprint},
+            "options": {
+                **self.options.__dict__,
+                "fingerprint": self.fingerprint,
+                **({"skipped": self.skipped} if self.skipped else {}),
+                "weight_correlation": self.alike,
+            },
             "versions": {
                 name: version(name)
                 for name in ("attention-atlas", "torch", "transformers", "numpy")

@@ -5,7 +5,6 @@ streams come from the tokenizer. Where a tower runs over something else (patches
 queries), the stream is named after the tower and its tokens are made here.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from attention_atlas.models.encode import Tokens
 from attention_atlas.record.layers import Group, LayerCalls, modality, stream_side
 from attention_atlas.record.pieces import CannotSplit, Places, places
+from attention_atlas.record.seats import Floats, Ints, Seats, windows_of
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,14 @@ def ends_of(
     for layer in layers:
         n, m = sizes(layer, batch)
         name = names.get((layer.group[0], False), names[layer.group])
-        queries = _known(model, layer.group, lengths, n) or _made(name, n, lengths)
+        order = _order(model, layer)
+        queries = _known(model, layer.group, lengths, n) or _made(f"{name}{order}", n, lengths)
         lengths.setdefault(queries, n)
         if not layer.group[1] and n == m:
             keys = queries
         else:
-            keys = _looked_at(layer, lengths, m) or _made(f"{names[layer.group]}-keys", m, lengths)
+            made = f"{names[layer.group]}-keys{order}"
+            keys = _looked_at(layer, lengths, m) or _made(made, m, lengths)
         lengths.setdefault(keys, m)
         ends[layer.group, layer.number] = Ends(queries, keys)
     return ends
@@ -78,6 +80,16 @@ def _looked_at(layer: LayerCalls, lengths: dict[str, int], m: int) -> str | None
 
 def _made(name: str, n: int, lengths: dict[str, int]) -> str:
     return name if lengths.get(name, n) == n else f"{name}@{n}"
+
+
+def _order(model: nn.Module, layer: LayerCalls) -> str:
+    """Windows that are shifted, or none among layers with windows, order a picture otherwise."""
+    if modality(model, layer.group[0]) == "text":
+        return ""
+    windows = windows_of(model, layer.group[0], layer.first.module)
+    if windows is None:
+        return ""
+    return "-shifted" if windows.shift else "" if windows.side else "-global"
 
 
 def real_ends(ends: Ends, real: dict[str, Tensor], row: int) -> tuple[Places, Places]:
@@ -118,34 +130,21 @@ def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tens
     return several and ends.queries not in real and modality(model, layer.group[0]) == "text"
 
 
-def made_tokens(model: nn.Module, path: str, n: int, tensors: dict[str, Any]) -> dict[str, Any]:
-    """Tokens of a stream that no tokenizer knows: patches with row and column, or just numbers."""
-    grid = _grid(model, path, n, tensors)
-    extra = n - grid[0] * grid[1] if grid else 0
-    text, rows, columns = [], [], []
-    for index in range(n):
-        patch = index - extra
-        if grid is None:
-            text.append(str(index))
-            rows.append(-1)
-            columns.append(-1)
-        elif patch < 0:
-            text.append("[CLS]" if index == 0 else f"[REG{index}]")
-            rows.append(-1)
-            columns.append(-1)
-        else:
-            row, column = divmod(patch, grid[1])
-            text.append(f"{row},{column}")
-            rows.append(row)
-            columns.append(column)
+def made_tokens(n: int, seats: Seats | None) -> dict[str, Any]:
+    """Tokens of a stream that no tokenizer knows: patches with their places, or just numbers."""
     none = [-1] * n
-    special = [grid is not None and index < extra for index in range(n)]
-    return token_columns(Tokens(text, none, special, none, none, none, none), rows, columns)
+    if seats is None:
+        text = [str(index) for index in range(n)]
+        return token_columns(Tokens(text, none, [False] * n, none, none, none, none))
+    tokens = Tokens(seats.names, none, seats.special, none, none, none, none)
+    return token_columns(tokens) | {
+        "row": seats.row.tolist(),
+        "column": seats.column.tolist(),
+        **place_columns(seats.image, seats.box),
+    }
 
 
-def token_columns(
-    tokens: Tokens, rows: list[int] | None = None, columns: list[int] | None = None
-) -> dict[str, Any]:
+def token_columns(tokens: Tokens) -> dict[str, Any]:
     none = [-1] * len(tokens)
     return {
         "text": tokens.text,
@@ -155,24 +154,12 @@ def token_columns(
         "end": tokens.end,
         "segment": tokens.segment,
         "word": tokens.word,
-        "row": rows or none,
-        "column": columns or none,
+        "row": none,
+        "column": none,
     }
 
 
-def _grid(model: nn.Module, path: str, n: int, tensors: dict[str, Any]) -> tuple[int, int] | None:
-    """Rows and columns of patches, when the picture's size and the config's patch agree with n.
-
-    Up to a class token, a distillation token and the config's registers may stand before them.
-    """
-    pixels = tensors.get("pixel_values")
-    owner: Any = model.get_submodule(path)
-    config = getattr(owner, "config", None)
-    patch = getattr(config, "patch_size", None)
-    if pixels is None or pixels.dim() != 4 or not isinstance(patch, int):
-        return None
-    rows, columns = pixels.shape[-2] // patch, pixels.shape[-1] // patch
-    extra = n - rows * columns
-    registers = getattr(config, "num_register_tokens", 0) or 0
-    allowed = {0, 1, 2, 1 + registers} if math.prod((rows, columns)) else set()
-    return (rows, columns) if extra in allowed else None
+def place_columns(image: Ints, box: Floats) -> dict[str, Any]:
+    """Which picture, and where in it, as columns of tokens."""
+    sides = ("left", "top", "right", "bottom")
+    return {"image": image.tolist()} | {side: box[:, at].tolist() for at, side in enumerate(sides)}

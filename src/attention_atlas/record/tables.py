@@ -25,20 +25,39 @@ _TOKENS = pa.schema(
         ("column", pa.int16()),
     ]
 )
+# Of patches only; a table of words alone does not have them.
+_PLACES = {
+    "image": pa.int16(),
+    "left": pa.float32(),
+    "top": pa.float32(),
+    "right": pa.float32(),
+    "bottom": pa.float32(),
+}
 
 
 def token_table(first: int, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
     """(input, stream, columns) in order; tokens are numbered from `first`."""
-    joined: dict[str, list[Any]] = {name: [] for name in _TOKENS.names}
+    more = dict.fromkeys(name for *_, columns in rows for name in columns)
+    schema = _TOKENS
+    for name in more:
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, _PLACES.get(name) or _kind(name, rows)))
+    joined: dict[str, list[Any]] = {name: [] for name in schema.names}
     for number, stream, columns in rows:
         n = len(columns["text"])
         joined["input"] += [number] * n
         joined["stream"] += [stream] * n
         joined["position"] += range(n)
-        for name, values in columns.items():
-            joined[name] += values
+        for name in more:
+            joined[name] += columns.get(name) or [-1 if name == "image" else None] * n
     joined["token"] = list(range(first, first + len(joined["input"])))
-    return pa.table(joined, schema=_TOKENS)
+    return pa.table(joined, schema=schema)
+
+
+def _kind(name: str, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.DataType:
+    """Numbers as float32, all else as texts; no kind yet where there is nothing but None."""
+    kinds = {type(one) for *_, columns in rows for one in columns.get(name, ())} - {type(None)}
+    return pa.string() if str in kinds else pa.float32() if kinds else pa.null()
 
 
 def input_row(

@@ -9,10 +9,12 @@ from attention_atlas.serve import wire
 from attention_atlas.serve.attention import Attention
 from attention_atlas.serve.heads import can_measure
 from attention_atlas.serve.maps import map_infos, why_no_maps
+from attention_atlas.serve.pictures import has_pictures, sheets
 from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.tokens import visible
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer, Receipt, Tower
+from attention_atlas.store.places import seated
 
 _LABEL = 60  # letters of an input's label
 
@@ -45,6 +47,9 @@ def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
     ]
     lost = [one for one in atlas.receipt.layers if not one.exact]
     notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
+    skipped = atlas.manifest.options.get("skipped") or []
+    if skipped:
+        notes.append(f"left out, since they cannot be opened: {', '.join(map(str, skipped))}")
     maps, unreadable = map_infos(atlas)
     return wire.About(
         title=atlas.manifest.model, model=atlas.manifest.model,
@@ -52,8 +57,16 @@ def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
         receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
         towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
         notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
-        can_measure=can_measure(atlas),
+        can_measure=can_measure(atlas), pictures=has_pictures(atlas), patches=_patches(atlas),
+        thumbs=sheets(atlas),
     )  # fmt: skip
+
+
+def _patches(atlas: Atlas) -> list[str]:
+    """The streams whose tokens have places in pictures."""
+    tokens = atlas.tokens()
+    there = set(tokens[seated(tokens)]["stream"].unique())
+    return [stream for stream in atlas.manifest.streams if stream in there]
 
 
 def receipt_line(receipt: Receipt) -> str:
@@ -67,9 +80,8 @@ def _input_line(number: int, row: dict[str, Any]) -> wire.InputLine:
     texts = [visible(text) for text in (row.get("text"), row.get("second")) if text]
     label = " / ".join(" ".join(text.replace("·", " ").split()) for text in texts)
     cut = label if len(label) <= _LABEL else label[: _LABEL - 1].rstrip() + "…"
-    return wire.InputLine(
-        number, cut or f"{row['kind']} {number}", row["kind"], bool(row.get("second"))
-    )
+    named = row.get("source") or f"{row['kind']} {number}"
+    return wire.InputLine(number, cut or visible(str(named)), row["kind"], bool(row.get("second")))
 
 
 def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.TowerInfo:

@@ -1,9 +1,9 @@
 """A path goes in, one packet comes out.
 
 about · input/0 · edges/0/encoder · rows/0/L5H1 · rows/0/L5H1/0-99 · layer/0/encoder/5 ·
-vectors/0/L5H1 · progress, and those of maps (`maps.py`). Server, notebook and saved file differ
-only in how the bytes travel. Here nothing knows which; and nothing here opens a file by a name that
-came from outside.
+vectors/0/L5H1 · picture/0/0 · gaze/0/encoder/5/mean · progress, and those of maps (`maps.py`).
+Server, notebook and saved file differ only in how the bytes travel. Here nothing knows which; and
+nothing here opens a file by a name that came from outside.
 """
 
 import re
@@ -25,6 +25,7 @@ from attention_atlas.serve.compare import comparison, reaction
 from attention_atlas.serve.deeds import do
 from attention_atlas.serve.edges import make_edges
 from attention_atlas.serve.extra import map_extra
+from attention_atlas.serve.gaze import make_gaze
 from attention_atlas.serve.heads import alike_heads, head_card, head_scores
 from attention_atlas.serve.maps import (
     map_norms,
@@ -32,11 +33,13 @@ from attention_atlas.serve.maps import (
     map_points,
 )
 from attention_atlas.serve.mean import mean_pattern
+from attention_atlas.serve.pictures import has_pictures, picture, picture_infos, thumbs
 from attention_atlas.serve.subject import Subject
 from attention_atlas.serve.tokens import shown, visible
 from attention_atlas.serve.workshop import Workshop
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.places import places
 
 LARGEST = 4_000_000  # weights in one packet of exact rows
 KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
@@ -140,8 +143,9 @@ def input_info(subject: Subject, number: str) -> wire.InputInfo:
         _stream(str(name), frame[frame["stream"] == name], int(row["prompt"]), prettify)
         for name in frame["stream"].unique()
     ]
+    infos = picture_infos(subject, i) if isinstance(subject, Atlas) else []
     return wire.InputInfo(
-        i, row.get("text") or "", row.get("second"), int(row["boundary"]), streams
+        i, row.get("text") or "", row.get("second"), int(row["boundary"]), streams, infos
     )
 
 
@@ -158,7 +162,22 @@ def _stream(name: str, frame: pd.DataFrame, prompt: int, prettify: bool) -> wire
             texts, raw, special, *columns, strict=True
         )
     ]  # fmt: skip
-    return wire.Stream(name, tokens)
+    image, box = places(frame) or (None, None)
+    return wire.Stream(name, tokens, image, box)
+
+
+def one_picture(subject: Subject, number: str, image: str) -> wire.Picture:
+    return picture(_with_pictures(subject), _input(subject, number), _count(image, "picture"))
+
+
+def all_pictures(subject: Subject, level: str) -> wire.Thumbs:
+    return thumbs(_with_pictures(subject), level)
+
+
+def _with_pictures(subject: Subject) -> Atlas:
+    if not isinstance(subject, Atlas) or not has_pictures(subject):
+        raise PickError("these inputs have no pictures; capture some: aa.capture(model, folder)")
+    return subject
 
 
 # Its attention -----------------------------------------------------------------------------------
@@ -193,6 +212,15 @@ def layer(subject: Subject, number: str, name: str, which: str) -> wire.LayerWei
                 "ask for the rows of one head"
             )
     return wire.LayerWeights(i, name, found, subject.layer_weights(i, found, name))
+
+
+def gaze(subject: Subject, number: str, name: str, which: str, how: str) -> wire.Gaze:
+    i, tower, found = _input(subject, number), _tower(subject, name), _count(which, "layer")
+    there = tower.find(found)
+    if there is None:
+        layers = ", ".join(str(one.layer) for one in tower.layers)
+        raise PickError(f"{name} has no layer {found}; it has {layers}")
+    return make_gaze(subject, i, tower, there, how)
 
 
 def vectors(subject: Subject, number: str, name: str) -> wire.Vectors:
@@ -293,6 +321,9 @@ ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "heads": (0, 0, head_scores),
     "alike": (0, 0, alike_heads),
     "card": (1, 1, head_card),
+    "picture": (2, 2, one_picture),
+    "thumbs": (1, 1, all_pictures),
+    "gaze": (4, 4, gaze),
 }
 # The same, of several subjects.
 BESIDE: dict[str, tuple[int, int, Callable[..., Any]]] = {

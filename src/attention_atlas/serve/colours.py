@@ -23,7 +23,7 @@ _OWN_OF_INPUTS = {
 }  # fmt: skip
 _OWN_OF_TOKENS = {
     "token", "input", "stream", "position", "text", "id", "special", "start", "end", "segment",
-    "word", "row", "column",
+    "word", "row", "column", "image", "left", "top", "right", "bottom",
 }  # fmt: skip
 _LAST = 65535  # stands for "none" in a column of numbers
 
@@ -52,6 +52,7 @@ class Column:
     label: str
     values: npt.NDArray[Any]
     scale: Literal["linear", "log"] = "linear"
+    span: tuple[float, float] | None = None  # unset: from the least to the greatest
 
     @property
     def is_number(self) -> bool:
@@ -84,6 +85,9 @@ def _place(points: Points) -> list[Column]:
 
 def _text(points: Points) -> list[Column]:
     texts = points.tokens["text"]
+    patches = (points.tokens["row"].to_numpy() >= 0).any()
+    if patches and (points.tokens["id"].to_numpy() < 0).all():
+        return []  # their names are places, not words
     often = texts.map(points.counts).fillna(0).to_numpy(np.float64)
     special = points.tokens["special"].to_numpy(bool)
     letters = np.array([len(text.strip(_MARKS)) for text in points.shown], np.float64)
@@ -116,7 +120,17 @@ def _where_there(points: Points) -> list[Column]:
     return columns
 
 
-_MADE: tuple[Callable[[Points], list[Column]], ...] = (_place, _text, _where_there)
+def _seen(points: Points) -> list[Column]:
+    """The mean colour of a patch, where there are pictures."""
+    spans = {"brightness": (0.0, 1.0), "hue": (0.0, 360.0), "saturation": (0.0, 1.0)}
+    return [
+        Column(name, f"{name} of the patch", points.tokens[name].to_numpy(np.float64), span=span)
+        for name, span in spans.items()
+        if name in points.tokens
+    ]
+
+
+_MADE: tuple[Callable[[Points], list[Column]], ...] = (_place, _text, _where_there, _seen)
 _MARKS = SPACE + LINE + TAB
 
 
@@ -198,7 +212,7 @@ def _numbers(column: Column, like: wire.NumberColumn | None) -> wire.NumberColum
     values = np.where(np.isfinite(column.values), column.values, np.nan)
     there = values[~np.isnan(values)]
     low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
-    low, high = (like.low, like.high) if like is not None else (low, high)
+    low, high = (like.low, like.high) if like is not None else column.span or (low, high)
     across = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
     packed = np.where(np.isnan(across), _LAST, np.rint(across * (_LAST - 1))).astype(np.uint16)
     whole = bool((there == np.rint(there)).all())

@@ -19,6 +19,7 @@ from attention_atlas.serve import wire
 from attention_atlas.serve.about import about
 from attention_atlas.serve.answers import LARGEST, Answers
 from attention_atlas.serve.compare import compared
+from attention_atlas.serve.export_pictures import gaze_paths, gazed_inputs, sheet_paths
 from attention_atlas.serve.static_files import SERVED, static
 from attention_atlas.serve.subject import Subject
 from attention_atlas.store.atlas import Atlas
@@ -153,8 +154,12 @@ def _paths(
     subject: Subject, picks: Mapping[str, Any], exact: bool, inputs: Sequence[int] | None
 ) -> Iterator[str]:
     numbers = range(len(subject)) if inputs is None else inputs
+    if picks.get("tab") == "image":
+        numbers = gazed_inputs(subject, picks, numbers)
+        yield from gaze_paths(subject, picks, numbers)
     if picks.get("tab") == "map":
         yield from map_paths(subject, picks.get("map", ""))
+        yield from sheet_paths(subject)
     yield from _overview(subject, numbers)
     yield from _measured(subject)
     if exact:
@@ -166,6 +171,8 @@ def _paths(
 def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
     numbers = range(len(subject))
     yield from map_paths(subject)
+    yield from sheet_paths(subject)
+    yield from gaze_paths(subject, {}, numbers)
     yield from _overview(subject, numbers)
     yield from _measured(subject)
     heads = sum(layer.heads for tower in subject.towers for layer in tower.layers)

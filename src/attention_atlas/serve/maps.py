@@ -19,6 +19,7 @@ from attention_atlas.serve.colours import Points, colour_columns
 from attention_atlas.serve.tokens import shown
 from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.manifest import Layer
+from attention_atlas.store.places import places
 
 Numbers = npt.NDArray[np.int64]
 _ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
@@ -99,6 +100,7 @@ def make_points(
         frame["token"].to_numpy(np.uint32), _small(frame["input"]), _small(frame["position"]),
         [str(text) for text in distinct], _small(which), frame["special"].to_numpy(np.uint8),
         colour_columns(points, None if like is None else like.columns),
+        *(places(frame) or (None, None)),
     )  # fmt: skip
 
 

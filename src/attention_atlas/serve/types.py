@@ -26,6 +26,7 @@ _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(N
 _BUFFERS = {
     "f4": "Float32Array",
     "i4": "Int32Array",
+    "i2": "Int16Array",
     "u4": "Uint32Array",
     "u2": "Uint16Array",
     "u1": "Uint8Array",

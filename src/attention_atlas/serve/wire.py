@@ -117,6 +117,15 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class ThumbSheet:
+    """One size in which all pictures are to be had together: `thumbs/{level}`."""
+
+    side: int  # pixels of a cell
+    width: int  # of the sheet
+    height: int
+
+
+@dataclass(frozen=True)
 class About:
     """`about`: what there is to see."""
 
@@ -138,6 +147,9 @@ class About:
     added: Sequence[int] = ()  # inputs that were added; not in the folder
     atlases: Sequence[Neighbour] = ()
     can_measure: bool = False  # `heads`, `alike` and `card/{head}` may be asked for
+    pictures: bool = False  # inputs have pictures: `picture/{i}/{image}` may be asked for
+    patches: Sequence[str] = ()  # streams whose tokens have places in a picture
+    thumbs: Sequence[ThumbSheet] = ()  # from coarse to fine; empty: no pictures, or too many
 
 
 # input/{i} ---------------------------------------------------------------------------------------
@@ -160,10 +172,26 @@ class TokenInfo:
 
 @dataclass(frozen=True)
 class Stream:
-    """One sequence of tokens of an input."""
+    """One sequence of tokens of an input.
+
+    Boxes are left, top, right, bottom as fractions of the original picture. They may reach a
+    little beyond it; they are NaN where a token shows nothing of it: words, class and register
+    tokens, patches of padding.
+    """
 
     name: str
     tokens: Sequence[TokenInfo]
+    image: Annotated[Array, Buffer(("i2",), "N")] | None = None  # which picture; -1: none
+    box: Annotated[Array, Buffer(("f4",), "N 4")] | None = None
+
+
+@dataclass(frozen=True)
+class PictureInfo:
+    """One picture of an input, upright: its own size and the name of its file."""
+
+    width: int
+    height: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -175,6 +203,54 @@ class InputInfo:
     second: str | None
     boundary: int  # the first token of the second text in its stream, -1 where there is none
     streams: Sequence[Stream]
+    pictures: Sequence[PictureInfo] = ()
+
+
+# Pictures -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side."""
+
+    input: int
+    image: int
+    mime: str
+    width: int  # as sent
+    height: int
+    data: Annotated[Array, Buffer(("u1",), "bytes")]
+
+
+@dataclass(frozen=True)
+class Thumbs:
+    """`thumbs/{level}`: all pictures of the atlas on one sheet, at most 4096 pixels a side."""
+
+    level: int
+    mime: str
+    width: int
+    height: int
+    data: Annotated[Array, Buffer(("u1",), "bytes")]
+    input: Annotated[Array, Buffer(("u4",), "cells")]
+    image: Annotated[Array, Buffer(("u2",), "cells")]
+    cell: Annotated[Array, Buffer(("u2",), "cells 4")]  # x, y, width, height in the sheet
+
+
+@dataclass(frozen=True)
+class Gaze:
+    """`gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
+
+    how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
+    first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at
+    least 0.05: 1 an arrow, 2 a circle (itself), 3 a square (a class or register token); 0 none.
+    """
+
+    input: int
+    tower: str
+    layer: int
+    how: str
+    weights: Annotated[Array, Buffer(("u2",), "N M")]  # 65535ths
+    strongest: Annotated[Array, Buffer(("u4",), "N")]
+    mark: Annotated[Array, Buffer(("u1",), "N")]
 
 
 # edges, rows, layers -----------------------------------------------------------------------------
@@ -304,6 +380,8 @@ class MapPoints:
     text: Annotated[Array, Buffer(("u2", "u4"), "P")]  # which of them
     special: Annotated[Array, Buffer(("u1",), "P")]
     columns: Sequence[NumberColumn | NameColumn]
+    image: Annotated[Array, Buffer(("i2",), "P")] | None = None  # as in Stream
+    box: Annotated[Array, Buffer(("f4",), "P 4")] | None = None
 
 
 @dataclass(frozen=True)
@@ -507,6 +585,9 @@ ANSWERS: dict[str, type] = {
     "card": HeadCard,
     "compare": Comparison,
     "reaction": Reaction,
+    "picture": Picture,
+    "thumbs": Thumbs,
+    "gaze": Gaze,
 }
 
 # Deeds: sent as JSON (POST, or a message of the notebook), answered by a packet. ------------------
@@ -579,7 +660,7 @@ class Picks:
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
-    tab: Literal["text", "map", "heads"] = "text"
+    tab: Literal["text", "map", "heads", "image"] = "text"
     map: str = ""  # empty: the first that is there
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
     colour: str = "side"  # side, norm, or the name of a column
@@ -597,6 +678,13 @@ class Picks:
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
     versus: Sequence[int] = ()  # atlases of `about` that heads are compared with
+    picture: int = -1  # which picture of the input the image view shows; -1: all side by side
+    combine: Literal["head", "mean", "rollout"] = "head"
+    overlay: bool = True  # heat over the picture for the picked patch
+    arrows: bool = True  # the strongest key of each patch
+    flows: bool = False  # everything at or above flowsFrom
+    flowsFrom: float = 0.1  # noqa: N815
+    patches: Literal["off", "border", "fill"] = "border"  # how the map draws points of patches
 
 
 def pack(answer: Any) -> bytes:

@@ -22,6 +22,7 @@ from attention_atlas.head import Head
 from attention_atlas.store import files, softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form
+from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.scores import Scores, read_scores
@@ -119,7 +120,9 @@ class Atlas:
 
     @cached_property
     def _tokens(self) -> pd.DataFrame:
-        return self._table("tokens.parquet")
+        frame = self._table("tokens.parquet")
+        labels = read_labels(self.path, self.manifest)
+        return frame if labels is None else frame.assign(label=labels.to_numpy())
 
     @cached_property
     def _inputs(self) -> pd.DataFrame:
@@ -146,6 +149,17 @@ class Atlas:
                 raise PickError(f"no stream is named {stream!r}; there are {self._say_streams()}")
             frame = frame[frame["stream"] == stream]
         return frame
+
+    def picture(self, input: int, image: int = 0) -> Path:
+        """The file of one picture of an input."""
+        names = list(self.inputs()["images"].iloc[self._check_input(input)])
+        if not 0 <= image < len(names):
+            there = f"0 to {len(names) - 1}" if names else "none"
+            raise PickError(f"input {input} has no picture {image}; there is {there}")
+        path: Path = (self.path / names[image]).resolve()
+        if not path.is_relative_to(self.path.resolve()) or not path.is_file():
+            raise StoreError(f"{names[image]} is missing from {self.path}; capture it again")
+        return path
 
     def heads(self) -> pd.DataFrame:
         """A row a head: where it sits, its group, its receipt; its kind and scores if measured."""
@@ -195,6 +209,14 @@ class Atlas:
         from attention_atlas.study import measure
 
         return measure(self, model, tokenizer, **options)
+
+    def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
+        """Name what each patch shows by a segmentation model of transformers; gives the tokens."""
+        from attention_atlas.study import label
+
+        label(self, model, processor, **options)
+        self.__dict__.pop("_tokens", None)
+        return self.tokens()
 
     def layout(
         self,

@@ -106,7 +106,14 @@ def _clear(folder: Path) -> None:
     (folder / NAME).unlink(missing_ok=True)
     for name in ("vectors", "parts", "images", "layouts"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("inputs.parquet", "tokens.parquet", "scores.parquet", "kinds.parquet", JOURNAL):
+    for name in (
+        "inputs.parquet",
+        "tokens.parquet",
+        "scores.parquet",
+        "kinds.parquet",
+        "labels.parquet",
+        JOURNAL,
+    ):
         (folder / name).unlink(missing_ok=True)
 
 

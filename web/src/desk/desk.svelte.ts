@@ -4,6 +4,7 @@ import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wi
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, type HeadPlace } from "./picks";
+import { ImageDesk } from "./image.svelte";
 import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
 import { Sieving } from "./sieving.svelte";
@@ -52,6 +53,7 @@ export class Desk extends Sieving {
   one!: Pane;
   two!: Pane;
   map!: MapDesk;
+  image!: ImageDesk;
 
   private beforeSolo: string[] | null = null;
 
@@ -72,6 +74,7 @@ export class Desk extends Sieving {
     this.one = new Pane(this, () => this.picks.input);
     this.two = new Pane(this, () => this.picks.other);
     this.map = new MapDesk(this);
+    this.image = new ImageDesk(this);
   }
 
   /** The token, or the word around it, as it stands in its column. */
@@ -100,14 +103,15 @@ export class Desk extends Sieving {
     this.picks.token = null;
     this.picks.pinned = false;
     this.picks.layer = layer?.layer ?? 0;
-    this.picks.heads = Array.from({ length: layer?.heads ?? 0 }, (_, head) => this.nameOf(head));
+    const shown = this.picks.tab === "image" ? 1 : (layer?.heads ?? 0);
+    this.picks.heads = Array.from({ length: shown }, (_, head) => this.nameOf(head));
   }
 
   /** Another layer, with the same head numbers where it has them. */
   setLayer(layer: number): void {
     const info = this.tower.layers.find((one) => one.layer === layer);
     if (!info) return;
-    const every = this.heads.length === this.layer?.heads;
+    const every = this.heads.length === this.layer?.heads && this.picks.tab !== "image";
     const kept = every ? [] : this.heads.filter((head) => head < info.heads);
     const heads = kept.length > 0 ? kept : Array.from({ length: info.heads }, (_, head) => head);
     this.picks.layer = layer;
@@ -199,6 +203,7 @@ export class Desk extends Sieving {
       this.picks.mapHead = this.focus;
       this.picks.heads = [this.focus];
     }
+    if (tab === "image") this.picks.heads = [this.focus];
     Object.assign(this.picks, { tab, view });
   }
 
@@ -206,7 +211,7 @@ export class Desk extends Sieving {
   out(): void {
     if (this.picks.token) this.letGo();
     else if (this.picks.tab === "map") this.map.leave();
-    else if (this.picks.view !== "model") this.picks.view = "model";
+    else if (this.picks.tab === "text" && this.picks.view !== "model") this.picks.view = "model";
   }
 }
 

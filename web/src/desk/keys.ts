@@ -22,6 +22,8 @@ export const KEYS: Key[] = [
   { keys: ["3"], shown: "3", does: "neurons", act: (desk) => desk.setTab("text", "neuron") },
   { keys: ["4"], shown: "4", does: "heat-map", act: (desk) => desk.setTab("text", "heat") },
   { keys: ["m"], shown: "m", does: "the map", act: (desk) => mapTab(desk) },
+  { keys: ["i"], shown: "i", does: "the picture", act: (desk) => desk.about.pictures && desk.setTab("image") },
+  { keys: ["k"], shown: "k", does: "on a picture: what looks, or what is looked at", act: (desk) => desk.picks.tab === "image" && desk.image.swap() },
   { keys: ["a"], shown: "a", does: "all heads of the layer", act: (desk) => desk.picks.tab === "text" && desk.allHeads() },
   { keys: ["w"], shown: "w", does: "tokens or whole words", act: (desk) => desk.sieve({ words: !desk.picks.words }) },
   { keys: ["u"], shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
@@ -32,6 +34,7 @@ export const KEYS: Key[] = [
 export const OTHER_KEYS = [
   { shown: "h", does: "hide or show the token under the cursor" },
   { shown: "Space", does: "pin the token in focus" },
+  { shown: "Shift ←→↑↓", does: "neighbouring patch, on a picture" },
   { shown: "Home End", does: "first or last token, in a token column" },
   { shown: "/", does: "search, on the map" },
   { shown: "?", does: "this list" },

@@ -1,10 +1,11 @@
 // The map on the desk: its data as they arrive, what is searched for, and what stands out.
+import { loadPicture } from "../image/picture";
 import { colouring, type Colouring } from "../map/colouring";
 import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data";
 import { joined, type Joined } from "../map/join";
 import { matching, ranking, sidesOf, type Matched, type Ranked } from "../map/search";
 import { decode } from "../source/packet";
-import type { About, Deeds, MapGroup, MapInfo, Progress } from "../source/wire";
+import type { About, Deeds, MapGroup, MapInfo, Progress, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { sentence } from "./pane.svelte";
 import { headPlace } from "./picks";
@@ -19,6 +20,9 @@ export class MapDesk {
   progress: Progress | undefined = $state.raw();
   /** Point under the cursor: its head, and its number on the map. */
   hover: { head: number; at: number } | null = $state.raw(null);
+  /** All pictures of the atlas on one sheet, in the finest size that was needed so far. */
+  sheet: { thumbs: Thumbs; bitmap: ImageBitmap } | undefined = $state.raw();
+  private askedSheet = -1;
   /** What is being done that takes a while, and what went wrong with it. */
   busy = $state("");
   trouble = $state("");
@@ -91,6 +95,19 @@ export class MapDesk {
     let all: Joined = { places, points, norms: null };
     for (const input of about.added) all = joined(all, await store.ask("extra", info.name, group.name, input));
     if (this.name === name) this.loaded = { name, all, data: mapData(about, all.places, all.points) };
+  }
+
+  /** Asks for a sheet of pictures; a coarser one stays in use until it is here. */
+  wantSheet(level: number): void {
+    if (level <= this.askedSheet) return;
+    this.askedSheet = level;
+    this.desk.store.ask("thumbs", level).then(
+      async (thumbs) => {
+        const { bitmap } = await loadPicture(thumbs);
+        if (!this.sheet || this.sheet.thumbs.level < level) this.sheet = { thumbs, bitmap };
+      },
+      (error: unknown) => (this.desk.note = sentence(error)),
+    );
   }
 
   private measure(): void {

@@ -40,6 +40,13 @@ export const START: Picks = {
   kinds: [],
   order: "head",
   versus: [],
+  picture: -1,
+  combine: "head",
+  overlay: true,
+  arrows: true,
+  flows: false,
+  flowsFrom: 0.1,
+  patches: "border",
 };
 
 /** Head names carry their tower only where there is more than one. */
@@ -80,6 +87,8 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   const layer = tower.layers.find((one) => one.layer === out.layer) ?? tower.layers.find((one) => one.layer === named?.layer) ?? tower.layers[0];
   out.layer = layer?.layer ?? 0;
   out.heads = headsIn(out.heads ?? [], about, tower, layer);
+  // A picture shows one head at a time.
+  if (out.tab === "image") out.heads = out.heads.slice(0, 1);
   return out;
 }
 
@@ -121,9 +130,11 @@ const CHOICES: Record<string, readonly string[]> = {
   view: ["head", "model", "neuron", "heat"],
   filter: ["all", "aa", "ab", "ba", "bb"],
   theme: ["auto", "light", "dark"],
-  tab: ["text", "map", "heads"],
+  tab: ["text", "map", "heads", "image"],
   searchKind: ["exact", "prefix", "regex"],
   palette: ["default", "safe"],
+  combine: ["head", "mean", "rollout"],
+  patches: ["off", "border", "fill"],
 };
 
 /** Anyone may write an address: what is not of its kind is left out. */

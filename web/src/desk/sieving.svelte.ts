@@ -3,7 +3,7 @@ import type { Picks } from "../source/wire";
 import { History } from "./history";
 
 /** What undo brings back. */
-type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words">;
+type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words" | "combine" | "overlay" | "arrows" | "flows" | "flowsFrom">;
 
 export abstract class Sieving {
   abstract picks: Picks;
@@ -11,6 +11,7 @@ export abstract class Sieving {
   canRedo = $state(false);
   private history = new History<Sieved>();
   private lastKept = 0;
+  private lastWhat = "";
 
   isHidden(stream: string, positions: number[]): boolean {
     const hidden = this.picks.hidden[stream] ?? [];
@@ -37,8 +38,9 @@ export abstract class Sieving {
 
   /** A change of filter that undo can take back; one drag of a slider is one change. */
   sieve(change: Partial<Sieved>): void {
-    if (Date.now() - this.lastKept > 600) this.keep();
-    this.lastKept = Date.now();
+    const what = Object.keys(change).join();
+    if (Date.now() - this.lastKept > 600 || what !== this.lastWhat) this.keep();
+    [this.lastKept, this.lastWhat] = [Date.now(), what];
     Object.assign(this.picks, change);
   }
 
@@ -51,8 +53,8 @@ export abstract class Sieving {
   }
 
   private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words } = $state.snapshot(this.picks);
-    return { hidden, filter, threshold, topk, words };
+    const { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom } = $state.snapshot(this.picks);
+    return { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom };
   }
 
   private keep(): void {

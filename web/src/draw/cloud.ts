@@ -1,7 +1,7 @@
 // Points of every head from one texture, drawn by a list of their numbers. What changes often is small: a byte a
 // point for the colouring and one for marks, a scale of 2 × 256 colours, a few numbers a panel.
 import type { Rgb } from "./colour";
-import { ROUND, SQUARE, VERTEX, WIDE_BITS } from "./shaders";
+import { PATCH, ROUND, SQUARE, VERTEX, WIDE_BITS } from "./shaders";
 
 const WIDE = 1 << WIDE_BITS;
 
@@ -39,6 +39,15 @@ export interface CloudView {
   room: number;
   normColour: boolean;
   normSize: boolean;
+  /** Side of a patch in CSS pixels; 0 where points are dots. */
+  thumb: number;
+  tinted: boolean;
+}
+
+/** Pictures on one sheet, and each point's part of it in 65535ths (P, 4), empty for what is no patch. */
+export interface CloudSheet {
+  bitmap: ImageBitmap;
+  boxes: Uint16Array;
 }
 
 export class NoWebGL extends Error {}
@@ -50,13 +59,15 @@ export class Cloud {
   private readonly gl: WebGL2RenderingContext;
   private square!: Program;
   private round!: Program;
+  private patch!: Program;
   private list!: WebGLBuffer;
-  private textures!: Record<"places" | "norms" | "scale" | "own" | "cells", WebGLTexture>;
+  private textures!: Record<"places" | "norms" | "scale" | "own" | "cells" | "boxes" | "sheet", WebGLTexture>;
   private data: CloudData | undefined;
   /** Two bytes a point: value and mark. */
   private own = new Uint8Array(0);
   private scale: Uint8Array = new Uint8Array(2 * 256 * 4);
   private norms: Uint8Array | undefined;
+  private sheet: CloudSheet | undefined;
   private listed: Uint32Array | undefined;
   private drawn = 0;
   /** Points that one frame may draw; follows what the machine can do. */
@@ -87,6 +98,7 @@ export class Cloud {
   load(data: CloudData): void {
     this.data = data;
     this.norms = undefined;
+    this.sheet = undefined;
     this.listed = undefined;
     this.own = new Uint8Array(2 * data.points);
     this.upload();
@@ -114,6 +126,18 @@ export class Cloud {
   setNorms(norms: Uint8Array): void {
     this.norms = norms;
     this.textures.norms = this.table(this.gl.TEXTURE1, this.textures.norms, norms, 1);
+  }
+
+  setSheet(sheet: CloudSheet): void {
+    const { gl } = this;
+    this.sheet = sheet;
+    this.textures.boxes = this.table(gl.TEXTURE5, this.textures.boxes, sheet.boxes, 4);
+    gl.activeTexture(gl.TEXTURE6);
+    gl.bindTexture(gl.TEXTURE_2D, this.textures.sheet);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, gl.RGBA, gl.UNSIGNED_BYTE, sheet.bitmap);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
+    for (const wrap of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, wrap, gl.CLAMP_TO_EDGE);
   }
 
   resize(width: number, height: number, ratio: number): void {
@@ -155,8 +179,9 @@ export class Cloud {
   private settle(view: CloudView, ratio: number): void {
     const { gl, data } = this;
     const size = Math.max(1, view.size * ratio);
-    const small = size <= SMALL;
-    const { program, uniforms } = small ? this.square : this.round;
+    const thumb = this.sheet ? view.thumb * ratio : 0;
+    const small = size <= SMALL && thumb === 0;
+    const { program, uniforms } = thumb > 0 ? this.patch : small ? this.square : this.round;
     gl.useProgram(program);
     if (small) gl.disable(gl.BLEND);
     else gl.enable(gl.BLEND);
@@ -176,12 +201,18 @@ export class Cloud {
     gl.uniform3f(uniforms["paper"], view.paper[0] / 255, view.paper[1] / 255, view.paper[2] / 255);
     gl.uniformMatrix3fv(uniforms["turn"], false, view.turn);
     gl.uniform1f(uniforms["room"], view.room);
+    gl.uniform1f(uniforms["thumb"], thumb);
+    if (thumb === 0 || !this.sheet) return;
+    gl.uniform2f(uniforms["sheetSize"], this.sheet.bitmap.width, this.sheet.bitmap.height);
+    gl.uniform1f(uniforms["frame"], view.tinted ? 0 : Math.max(1, Math.min(3 * ratio, thumb * 0.09)));
+    gl.uniform1f(uniforms["tinted"], view.tinted ? 0.5 : 0);
   }
 
   private build(): void {
     const { gl } = this;
     this.square = link(gl, SQUARE);
     this.round = link(gl, ROUND);
+    this.patch = link(gl, PATCH);
     this.list = gl.createBuffer();
     this.listed = undefined;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.list);
@@ -189,7 +220,7 @@ export class Cloud {
     gl.vertexAttribIPointer(0, 1, gl.UNSIGNED_INT, 0, 0);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     const texture = () => gl.createTexture();
-    this.textures = { places: texture(), norms: texture(), scale: texture(), own: texture(), cells: texture() };
+    this.textures = { places: texture(), norms: texture(), scale: texture(), own: texture(), cells: texture(), boxes: texture(), sheet: texture() };
     gl.activeTexture(gl.TEXTURE2);
     gl.bindTexture(gl.TEXTURE_2D, this.textures.scale);
     nearest(gl);
@@ -206,6 +237,7 @@ export class Cloud {
     this.textures.norms = this.table(gl.TEXTURE1, this.textures.norms, this.norms ?? new Uint8Array(1), 1);
     this.sendOwn();
     this.setScale(this.scale);
+    if (this.sheet) this.setSheet(this.sheet);
   }
 
   private sendOwn(): void {
@@ -237,6 +269,7 @@ export class Cloud {
     const { gl } = this;
     if (list instanceof Float32Array) return [gl.RGBA32F, gl.RGBA, gl.FLOAT];
     if (list instanceof Uint8Array) return parts === 1 ? [gl.R8, gl.RED, gl.UNSIGNED_BYTE] : [gl.RG8UI, gl.RG_INTEGER, gl.UNSIGNED_BYTE];
+    if (parts === 4) return [gl.RGBA16UI, gl.RGBA_INTEGER, gl.UNSIGNED_SHORT];
     return parts === 2 ? [gl.RG16UI, gl.RG_INTEGER, gl.UNSIGNED_SHORT] : [gl.RGB16UI, gl.RGB_INTEGER, gl.UNSIGNED_SHORT];
   }
 }
@@ -270,6 +303,6 @@ function link(gl: WebGL2RenderingContext, fragment: string): Program {
     uniforms[name] = gl.getUniformLocation(program, name);
   }
   gl.useProgram(program);
-  ["places", "norms", "scale", "own", "cells"].forEach((name, unit) => gl.uniform1i(uniforms[name], unit));
+  ["places", "norms", "scale", "own", "cells", "boxes", "sheet"].forEach((name, unit) => gl.uniform1i(uniforms[name], unit));
   return { program, uniforms };
 }

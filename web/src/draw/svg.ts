@@ -11,6 +11,18 @@ export function escaped(text: string): string {
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
+/** Colours step back by a share. */
+const paler = (share: number): string => `<filter id="pale" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="${round(1 - share)}"/></filter>`;
+
+export interface Stroke {
+  colour: string;
+  width: number;
+  alpha: number;
+  fill?: boolean;
+}
+
+const stroke = ({ colour, width, alpha }: Stroke): string => `stroke="${colour}" stroke-width="${round(width)}" stroke-opacity="${round(alpha)}" stroke-linecap="round"`;
+
 export class Figure {
   private parts: string[] = [];
 
@@ -34,8 +46,16 @@ export class Figure {
     this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${fill}"${faint}/>`);
   }
 
-  frame(x: number, y: number, width: number, height: number, colour: string): void {
-    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}"/>`);
+  frame(x: number, y: number, width: number, height: number, colour: string, thick = 1): void {
+    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}" stroke-width="${thick}"/>`);
+  }
+
+  circle(x: number, y: number, radius: number, look: Stroke): void {
+    this.parts.push(`<circle cx="${round(x)}" cy="${round(y)}" r="${round(radius)}" fill="none" ${stroke(look)}/>`);
+  }
+
+  path(points: readonly (readonly [number, number])[], look: Stroke): void {
+    this.parts.push(`<path d="M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}" fill="${look.fill ? look.colour : "none"}" ${stroke(look)}/>`);
   }
 
   line(x0: number, y0: number, x1: number, y1: number, colour: string): void {
@@ -43,8 +63,10 @@ export class Figure {
   }
 
   /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
-  picture(data: string, x: number, y: number, width: number, height: number): void {
-    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"/>`);
+  picture(data: string, x: number, y: number, width: number, height: number, pale = 0): void {
+    if (pale > 0 && !this.parts.includes(paler(pale))) this.parts.push(paler(pale));
+    const filter = pale > 0 ? ` filter="url(#pale)"` : "";
+    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"${filter}/>`);
   }
 
   /** A drawing of its own, as markup that a serializer made. */

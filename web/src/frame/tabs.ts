@@ -1,11 +1,13 @@
 // The tabs of the page, once: a new one is its line here, shown where it applies.
 import type { Component } from "svelte";
 import type { Desk } from "../desk/desk.svelte";
+import ImagePanel from "../panels/image/ImagePanel.svelte";
 import HeadsPanel from "../panels/heads/HeadsPanel.svelte";
 import MapPanel from "../panels/map/MapPanel.svelte";
 import { PANELS } from "../panels/panels";
 import type { Picks } from "../source/wire";
 import Controls from "./Controls.svelte";
+import ImageControls from "./ImageControls.svelte";
 import HeadsControls from "./HeadsControls.svelte";
 import MapControls from "./MapControls.svelte";
 
@@ -25,19 +27,26 @@ export const TABS: Record<Picks["tab"], Tab> = {
     panel: () => MapPanel,
     controls: MapControls,
   },
-  heads: {
-    name: "Heads",
-    about: "what each head is: kinds, scores, heads alike",
-    applies: (desk) => desk.about.can_measure,
-    panel: () => HeadsPanel,
-    controls: HeadsControls,
-  },
   text: {
     name: "Text",
     about: "who looks at whom in one input",
     applies: () => true,
     panel: (desk) => PANELS[desk.picks.view].panel,
     controls: Controls,
+  },
+  image: {
+    name: "Image",
+    about: "where patches look in a picture",
+    applies: (desk) => desk.about.pictures,
+    panel: () => ImagePanel,
+    controls: ImageControls,
+  },
+  heads: {
+    name: "Heads",
+    about: "what each head is: kinds, scores, heads alike",
+    applies: (desk) => desk.about.can_measure,
+    panel: () => HeadsPanel,
+    controls: HeadsControls,
   },
 };
 

@@ -71,7 +71,8 @@ function byNorm(data: MapData, { palette, dark }: Look): Colouring {
 /** Position runs apart for queries and keys; what a token is has one scale for both. */
 function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }: Look): Colouring {
   const apart = column.name === "position";
-  const scales = apart ? PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark, 255)) : [scaleOf("viridis", dark, 255)];
+  const plain = column.name === "hue" ? hues(column.low, column.high) : scaleOf("viridis", dark, 255);
+  const scales = apart ? PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark, 255)) : [plain];
   const grey = greyOf(dark);
   const [query, key] = [scales[0], scales.at(-1) as Rgb[]].map((scale) => [...scale, grey]);
   const values = Uint8Array.from(column.values.data, (value) => (value === 65535 ? NONE : Math.round(254 * along(column, value / 65534))));
@@ -79,6 +80,14 @@ function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }
   const ramps = apart ? both(scales) : [{ who: "", colours: thinned(scales[0]) }];
   const note = column.scale === "log" && column.low > 0 ? "log scale" : column.name === "position" ? "of the input’s length" : "";
   return { values, scale: pack(query, key), legend: { ...EMPTY, low: shown(column.low), high: shown(column.high), note, ramps }, byNorm: false };
+}
+
+/** A hue is shown as itself: its degrees on the colour circle, where the ends meet. */
+function hues(low: number, high: number): Rgb[] {
+  return Array.from({ length: 255 }, (_, at) => {
+    const turn = (low + ((high - low) * at) / 254) / 60;
+    return [5, 3, 1].map((from) => Math.round(225 * (1 - Math.max(0, Math.min(1, (from + turn) % 6, 4 - ((from + turn) % 6)))))) as unknown as Rgb;
+  });
 }
 
 function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { palette, dark }: Look): Colouring {

@@ -24,6 +24,9 @@ export interface MapData extends CloudData {
   texts: string[];
   special: Uint8Array;
   colours: Column[];
+  /** Which picture of its input a point shows, −1 for none, and where in it; nothing on maps of text. */
+  image: Int16Array | null;
+  box: Float32Array | null;
 }
 
 export function mapData(about: About, places: MapPlaces, points: MapPoints): MapData {
@@ -53,6 +56,8 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
     texts: points.texts,
     special: points.special.data,
     colours: points.columns,
+    image: points.image?.data ?? null,
+    box: points.box?.data ?? null,
   };
 }
 

@@ -14,8 +14,8 @@ export function joined(all: Joined, extra: MapExtra): Joined {
   const { queries } = all.places;
   const more = extra.points.queries;
   const sum = count + extra.places.shape[1];
-  const { places, box } = widened(all.places, extra);
-  const put = <T extends Uint8Array | Uint16Array | Uint32Array>(old: T, own: ArrayLike<number>, parts: number, rows: number, out: T): T => {
+  const { places, box: wider } = widened(all.places, extra);
+  const put = <T extends Uint8Array | Uint16Array | Uint32Array | Int16Array | Float32Array>(old: T, own: ArrayLike<number>, parts: number, rows: number, out: T): T => {
     const [was, is, now] = [count * parts, extra.places.shape[1] * parts, sum * parts];
     for (let row = 0; row < rows; row++) {
       out.set(old.subarray(row * was, row * was + queries * parts) as never, row * now);
@@ -43,10 +43,13 @@ export function joined(all: Joined, extra: MapExtra): Joined {
     return { ...column, values: { data: put(column.values.data, values, 1, 1, room), shape: [sum] } } as Column;
   });
   const special = { data: put(all.points.special.data, extra.points.special.data, 1, 1, new Uint8Array(sum)), shape: [sum] };
-  const whole = { data: put(places, quantised(extra, box, all.places), dims, heads, new Uint16Array(heads * sum * dims)), shape: [heads, sum, dims] };
+  const own = extra.places.shape[1];
+  const image = all.points.image && { data: put(all.points.image.data, extra.points.image?.data ?? new Array<number>(own).fill(-1), 1, 1, new Int16Array(sum)), shape: [sum] };
+  const box = all.points.box && { data: put(all.points.box.data, extra.points.box?.data ?? new Array<number>(4 * own).fill(NaN), 4, 1, new Float32Array(4 * sum)), shape: [sum, 4] };
+  const whole = { data: put(places, quantised(extra, wider, all.places), dims, heads, new Uint16Array(heads * sum * dims)), shape: [heads, sum, dims] };
   return {
-    places: { ...all.places, queries: queries + more, places: whole, box: { ...all.places.box, data: box } },
-    points: { ...all.points, ...lists, queries: queries + more, texts, special, columns },
+    places: { ...all.places, queries: queries + more, places: whole, box: { ...all.places.box, data: wider } },
+    points: { ...all.points, ...lists, queries: queries + more, texts, special, columns, image, box },
     norms: all.norms && { ...all.norms, queries: queries + more, values: { data: put(all.norms.values.data, reread(all.norms, extra, heads), 1, heads, new Uint8Array(heads * sum)), shape: [heads, sum] } },
   };
 }

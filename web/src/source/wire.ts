@@ -73,6 +73,13 @@ export interface Neighbour {
   inputs: number;
 }
 
+/** One size in which all pictures are to be had together: `thumbs/{level}`. */
+export interface ThumbSheet {
+  side: number;
+  width: number;
+  height: number;
+}
+
 /** `about`: what there is to see. */
 export interface About {
   title: string;
@@ -93,6 +100,9 @@ export interface About {
   added: number[];
   atlases: Neighbour[];
   can_measure: boolean;
+  pictures: boolean;
+  patches: string[];
+  thumbs: ThumbSheet[];
 }
 
 /** One token of a stream; numbers are -1 where there is none. */
@@ -108,10 +118,25 @@ export interface TokenInfo {
   generated: boolean;
 }
 
-/** One sequence of tokens of an input. */
+/**
+ * One sequence of tokens of an input.
+ *
+ * Boxes are left, top, right, bottom as fractions of the original picture. They may reach a
+ * little beyond it; they are NaN where a token shows nothing of it: words, class and register
+ * tokens, patches of padding.
+ */
 export interface Stream {
   name: string;
   tokens: TokenInfo[];
+  image: Grid<Int16Array> | null;
+  box: Grid<Float32Array> | null;
+}
+
+/** One picture of an input, upright: its own size and the name of its file. */
+export interface PictureInfo {
+  width: number;
+  height: number;
+  name: string;
 }
 
 /** `input/{i}`: one input and its tokens. */
@@ -121,6 +146,46 @@ export interface InputInfo {
   second: string | null;
   boundary: number;
   streams: Stream[];
+  pictures: PictureInfo[];
+}
+
+/** `picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side. */
+export interface Picture {
+  input: number;
+  image: number;
+  mime: string;
+  width: number;
+  height: number;
+  data: Grid<Uint8Array>;
+}
+
+/** `thumbs/{level}`: all pictures of the atlas on one sheet, at most 4096 pixels a side. */
+export interface Thumbs {
+  level: number;
+  mime: string;
+  width: number;
+  height: number;
+  data: Grid<Uint8Array>;
+  input: Grid<Uint32Array>;
+  image: Grid<Uint16Array>;
+  cell: Grid<Uint16Array>;
+}
+
+/**
+ * `gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
+ *
+ * how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
+ * first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at
+ * least 0.05: 1 an arrow, 2 a circle (itself), 3 a square (a class or register token); 0 none.
+ */
+export interface Gaze {
+  input: number;
+  tower: string;
+  layer: number;
+  how: string;
+  weights: Grid<Uint16Array>;
+  strongest: Grid<Uint32Array>;
+  mark: Grid<Uint8Array>;
 }
 
 /**
@@ -227,6 +292,8 @@ export interface MapPoints {
   text: Grid<Uint16Array> | Grid<Uint32Array>;
   special: Grid<Uint8Array>;
   columns: (NumberColumn | NameColumn)[];
+  image: Grid<Int16Array> | null;
+  box: Grid<Float32Array> | null;
 }
 
 /**
@@ -427,7 +494,7 @@ export interface Picks {
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
-  tab: "text" | "map" | "heads";
+  tab: "text" | "map" | "heads" | "image";
   map: string;
   mapHead: string | null;
   colour: string;
@@ -444,7 +511,17 @@ export interface Picks {
   up: string;
   kinds: string[];
   order: string;
+<<<<<<< HEAD
   versus: number[];
+=======
+  picture: number;
+  combine: "head" | "mean" | "rollout";
+  overlay: boolean;
+  arrows: boolean;
+  flows: boolean;
+  flowsFrom: number;
+  patches: "off" | "border" | "fill";
+>>>>>>> visionweb
 }
 
 /** First word of a path → what answers it. */
@@ -464,8 +541,14 @@ export interface Answers {
   heads: HeadScores;
   alike: Alike;
   card: HeadCard;
+<<<<<<< HEAD
   compare: Comparison;
   reaction: Reaction;
+=======
+  picture: Picture;
+  thumbs: Thumbs;
+  gaze: Gaze;
+>>>>>>> visionweb
 }
 
 /** Word of a deed → what is sent as JSON and what answers it. */
@@ -479,6 +562,7 @@ export interface Deeds {
 export const ARRAYS = {
   f4: Float32Array,
   i4: Int32Array,
+  i2: Int16Array,
   u4: Uint32Array,
   u2: Uint16Array,
   u1: Uint8Array,

@@ -40,7 +40,7 @@ export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): 
   frames(context, stage, over);
   if (stage.head >= 0) {
     lines(context, stage, over);
-    if (over.labels) names(context, stage, over);
+    if (over.labels && !stage.patched) names(context, stage, over);
     if (over.picked >= 0) ring(context, stage, stage.head, over.picked, PICKED, 3);
   }
   if (over.hover) ring(context, stage, over.hover.head, over.hover.at, inkOf(over.dark).text, 1.5);
@@ -183,7 +183,9 @@ export const clipped = (text: string): string => ([...text].length > 18 ? `${[..
 function ring(context: CanvasRenderingContext2D, stage: Stage, head: number, at: number, colour: string, width: number): void {
   const { x, y } = stage.where(head, at);
   context.beginPath();
-  context.arc(x, y, 6.5, 0, 2 * Math.PI);
+  const half = stage.patched && stage.isPatch(at) ? stage.thumb * 0.65 + 2 : 0;
+  if (half > 0) context.rect(x - half, y - half, 2 * half, 2 * half);
+  else context.arc(x, y, 6.5, 0, 2 * Math.PI);
   context.lineWidth = width;
   context.strokeStyle = colour;
   context.stroke();

@@ -1,11 +1,13 @@
 // The canvas of a map: which panels are in sight, how the camera moves, and when a frame is due.
 import { PAPER } from "../../draw/colour";
-import { Cloud, type Cell, type CloudView } from "../../draw/cloud";
+import { Cloud, type Cell, type CloudSheet, type CloudView } from "../../draw/cloud";
 import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, PITCH, roomOf, single, spotAt, START_ORBIT, toNumbers, turning, zoomAt, type Camera, type Orbit, type Size } from "../../map/camera";
 import type { Colouring } from "../../map/colouring";
 import { normSpan, type MapData, type Norms } from "../../map/data";
 import { gridOf, nearest, type Grid } from "../../map/grid";
 import { everyPoint, sift } from "../../map/sift";
+import { thumbSize, typicalWidth } from "../../map/thumbs";
+import type { Picks } from "../../source/wire";
 
 const MOTION = 180;
 const STILL = 140;
@@ -19,6 +21,8 @@ const DEEPEST = 60;
 export interface StageNews {
   /** The camera came to rest, or entered or left a head by itself. Numbers are null while everything is in view. */
   moved(head: number, numbers: number[] | null): void;
+  /** A finer or the first sheet of pictures is needed for what is on screen. */
+  wants(sheet: number): void;
   /** Every frame, after the points; `whole` says whether all of them are there. */
   painted(whole: boolean): void;
 }
@@ -38,6 +42,10 @@ export class Stage {
   byNorm = false;
   bySize = false;
   scaled = false;
+  patches: Picks["patches"] = "off";
+  /** Pixels of the sheets that are to be had, coarse first, and the one in use. */
+  sheets: readonly { side: number }[] = [];
+  private sheet = -1;
   private norms: Norms | undefined;
   private clear = 1;
   private dirty = false;
@@ -78,6 +86,7 @@ export class Stage {
     this.marks = null;
     this.chosen = undefined;
     this.grids.clear();
+    this.sheet = -1;
     this.cloud.load(data);
     this.redraw();
   }
@@ -96,6 +105,39 @@ export class Stage {
     this.marks = marks;
     this.chosen = undefined;
     this.redraw();
+  }
+
+  /** The pictures arrived. */
+  show(level: number, sheet: CloudSheet): void {
+    this.sheet = level;
+    this.cloud.setSheet(sheet);
+    this.redraw();
+  }
+
+  /** Side of a patch on screen; 0 where dots are drawn: zoomed far out, switched off, or no pictures yet. */
+  get thumb(): number {
+    const { data, patches } = this;
+    if (!data?.box || patches === "off" || this.sheets.length === 0) return 0;
+    return thumbSize(this.camera.scale, data.points);
+  }
+
+  /** Whether patches are on screen as such. */
+  get patched(): boolean {
+    return this.thumb > 0 && this.sheet >= 0;
+  }
+
+  isPatch(at: number): boolean {
+    return (this.data?.image?.[at] ?? -1) >= 0;
+  }
+
+  /** The coarsest sheet on which a patch has as many pixels as on screen, if it is finer than what is there. */
+  private askSheet(): void {
+    const { thumb } = this;
+    if (thumb === 0 || !this.data?.box) return;
+    const share = typicalWidth(this.data.box);
+    const found = this.sheets.findIndex(({ side }) => side * share >= thumb * this.ratio);
+    const level = found < 0 ? this.sheets.length - 1 : found;
+    if (level > this.sheet) this.news.wants(level);
   }
 
   measured(norms: Norms | undefined): void {
@@ -184,7 +226,7 @@ export class Stage {
   }
 
   /** The point of a panel at a pixel, or −1. */
-  pointAt(head: number, x: number, y: number, reach = 7): number {
+  pointAt(head: number, x: number, y: number, reach = Math.max(7, this.thumb / 2)): number {
     const { data, camera } = this;
     if (!data || head < 0) return -1;
     const corner = onScreen(camera, data.spots[head]);
@@ -264,6 +306,7 @@ export class Stage {
     if (this.dirty) {
       this.dirty = false;
       const view = this.view();
+      this.askSheet();
       this.unfinished = !this.cloud.draw(view, moves ? this.sample(view) : this.all(view), this.ratio);
       this.sampled = moves;
       this.news.painted(!this.unfinished && !moves);
@@ -335,6 +378,8 @@ export class Stage {
       room: roomOf(dims),
       normColour: this.byNorm,
       normSize: this.bySize && this.head >= 0,
+      thumb: this.sheet < 0 ? 0 : this.thumb,
+      tinted: this.patches === "fill",
     };
   }
 }

@@ -1,0 +1,200 @@
+"""Does a head's map lie in the order of something that is known of its patches?
+
+The map is that of the two strongest principal axes of a head's queries and keys, each about its own
+mean. Along the direction of that plane that fits best, the rank correlation (Spearman's) of places
+and values; for values that come round, as hue does, the rank correlation of the angle about the
+middle with the value (Mardia's, as a length from 0 to 1); for names, the correlation ratio of
+ranks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.head import Head
+from attention_atlas.measure.look import Floats
+from attention_atlas.picture import CYCLIC
+from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.places import seated
+
+KNOWN = "known "
+SEEN = ("brightness", "hue")  # of the picture itself, where nothing better is known
+DIRECTIONS = 36
+DEALT = 20  # times that values are dealt out anew among the inputs, for chance
+MOST = 5_000  # patches looked at
+SOURCE = "Yeh et al. 2023, AttentionViz; Mardia 1975 for values that come round"
+
+
+@dataclass(frozen=True)
+class Values:
+    """One value a token; NaN or None where it has none."""
+
+    name: str
+    values: npt.NDArray[Any]
+    period: float | None
+
+    @property
+    def are_names(self) -> bool:
+        return self.values.dtype == object
+
+
+def order_rows(atlas: Atlas, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Rows for the table of scores, and what goes with each score's name."""
+    rows: list[dict[str, Any]] = []
+    told: dict[str, dict[str, str]] = {}
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            if layer.queries != layer.keys or not atlas.has("key", layer.layer, tower.name):
+                continue
+            whole = atlas.tokens(stream=layer.queries)
+            rows_of = some_rows(whole, seed)
+            tokens = whole.iloc[rows_of]
+            known = list(known_values(tokens))
+            if not known:
+                continue
+            prefix = tower.name if len(atlas.towers) > 1 else ""
+            for number in range(layer.heads):
+                head = Head(prefix, layer.layer, number)
+                plane = principal_plane(atlas.queries(head)[rows_of], atlas.keys(head)[rows_of])
+                for one in known:
+                    rows.append(_row(str(head), one, plane, tokens["input"].to_numpy(), seed))
+                    told[f"orders-{one.name}"] = _words(one)
+    return rows, told
+
+
+def some_rows(tokens: pd.DataFrame, seed: int) -> npt.NDArray[np.intp]:
+    """Patches, or so many of them that time and memory do not grow: the same of each input."""
+    patch = seated(tokens)
+    position = tokens["position"].to_numpy()
+    there = np.unique(position[patch])
+    if patch.sum() > MOST:
+        count = max(1, int(len(there) * MOST / patch.sum()))
+        there = np.random.default_rng(seed).choice(there, count, replace=False)
+    return np.flatnonzero(patch & np.isin(position, there))
+
+
+def known_values(tokens: pd.DataFrame) -> Iterator[Values]:
+    """What is known of patches: of probes what they were made with, else their colours."""
+    names = [name for name in tokens.columns if str(name).startswith(KNOWN)]
+    for name in names or [name for name in SEEN if name in tokens]:
+        bare = str(name).removeprefix(KNOWN)
+        values = tokens[name].to_numpy()
+        if values.dtype != object:
+            values = values.astype(np.float64)
+        if len({one for one in values if one is not None and one == one}) > 1:
+            yield Values(bare, values, CYCLIC.get(bare))
+
+
+def principal_plane(queries: Floats, keys: Floats) -> Floats:
+    """(2, N, 2): where queries and keys lie on their two strongest axes."""
+    both = np.stack([side - side.mean(0) for side in (queries, keys)]).astype(np.float64)
+    flat = both.reshape(-1, both.shape[-1])
+    _, axes = np.linalg.eigh(flat.T @ flat)
+    plane = both @ axes[:, ::-1][:, :2]
+    return plane if plane.shape[-1] == 2 else np.pad(plane, ((0, 0), (0, 0), (0, 1)))
+
+
+def _row(
+    head: str, known: Values, plane: Floats, inputs: npt.NDArray[Any], seed: int
+) -> dict[str, Any]:
+    there = _there(known.values)
+    score = scorer(plane[:, there], known.period)
+    dealt = [
+        score(values[there])
+        for values in _dealt(known.values, inputs, seed)
+        if _there(values[there]).all()
+    ]
+    return {
+        "head": head, "measure": f"orders-{known.name}", "value": score(known.values[there]),
+        "low": np.nan, "high": np.nan, "n": len(np.unique(inputs)),
+        "chance": float(np.mean(dealt)) if dealt else np.nan,
+    }  # fmt: skip
+
+
+def _there(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    return np.array([one is not None and one == one for one in values], bool)
+
+
+def _dealt(
+    values: npt.NDArray[Any], inputs: npt.NDArray[Any], seed: int
+) -> Iterator[npt.NDArray[Any]]:
+    """The values with the inputs changed about: patches keep their places."""
+    parts = [values[inputs == number] for number in np.unique(inputs)]
+    if len(parts) < 3 or len({len(part) for part in parts}) > 1:
+        return
+    dice = np.random.default_rng(seed)
+    for _ in range(DEALT):
+        yield np.concatenate([parts[at] for at in dice.permutation(len(parts))])
+
+
+def order(plane: Floats, values: npt.NDArray[Any], period: float | None) -> float:
+    """0 … 1: how well (sides, N, 2) places on a plane lie in the order of N values."""
+    return scorer(plane, period)(values)
+
+
+def scorer(plane: Floats, period: float | None) -> Callable[[npt.NDArray[Any]], float]:
+    """What gives `order` for any values of the same places; the places are ranked once."""
+    sides, count = plane.shape[:2]
+    points = plane.reshape(-1, 2)
+    if count < 3:
+        return lambda values: float("nan")
+    if period is not None:
+        about = _about(points)
+        return lambda values: _round(about, np.tile(values.astype(np.float64), sides) / period)
+    angles = np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    along = points @ np.stack([np.cos(angles), np.sin(angles)])  # (points, directions)
+    ranks = np.stack([_ranks(one) for one in along.T])
+    centred = ranks - ranks.mean(1, keepdims=True)
+    size = np.sqrt(np.square(centred).sum(1))
+    unit = centred / np.where(size > 1e-12, size, 1)[:, None]
+
+    def best(values: npt.NDArray[Any]) -> float:
+        if values.dtype == object:
+            return float(np.sqrt(_ratios(unit, np.tile(values, sides)).max()))
+        wanted = np.tile(_ranks(values.astype(np.float64)), sides)
+        wanted = wanted - wanted.mean()
+        length = float(np.sqrt(np.square(wanted).sum()))
+        return float(np.abs(unit @ wanted).max() / length) if length > 1e-12 else 0.0
+
+    return best
+
+
+def _ranks(values: Floats) -> Floats:
+    """From 0; equal values share the mean of their ranks."""
+    return np.asarray(pd.Series(values).rank().to_numpy(np.float64) - 1)
+
+
+def _about(points: Floats) -> Floats:
+    """The angle of each point about their middle, as a rank, 0 … 2π."""
+    spread = points.std(0)
+    centred = (points - points.mean(0)) / np.where(spread > 1e-12, spread, 1)
+    return 2 * np.pi * _ranks(np.arctan2(centred[:, 1], centred[:, 0])) / len(points)
+
+
+def _round(about: Floats, turns: Floats) -> float:
+    """Both as ranks about a circle: how far they turn together, one way or the other."""
+    other = 2 * np.pi * _ranks(turns) / len(turns)
+    return float(
+        max(abs(np.exp(1j * (about - other)).mean()), abs(np.exp(1j * (about + other)).mean()))
+    )
+
+
+def _ratios(unit: Floats, names: npt.NDArray[Any]) -> Floats:
+    """(directions,): the share of the variance of ranks that lies between names."""
+    parts = [unit[:, names == name] for name in set(names)]
+    return np.asarray(sum(part.shape[1] * np.square(part.mean(1)) for part in parts))
+
+
+def _words(known: Values) -> dict[str, str]:
+    what = "circular rank correlation" if known.period else "rank correlation"
+    what = "correlation ratio of ranks" if known.are_names else what
+    return {
+        "title": f"orders by {known.name}",
+        "formula": f"largest {what} of {known.name} with places on the head's principal plane",
+        "source": SOURCE,
+        "chance": "the values of the inputs dealt out anew among them",
+    }

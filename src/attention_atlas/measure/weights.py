@@ -1,0 +1,39 @@
+"""Do a head's query and key weights resemble each other?
+
+Pearson's correlation of the two matrices, entry by entry, which a capture finds in the live model
+and writes into the manifest. Near 1, a head looks at what is like itself: in vision transformers at
+the very same patch (Yeh et al. 2023). It is a fact of the model: there is no interval.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attention_atlas.head import Head
+from attention_atlas.store.atlas import Atlas
+
+NAME = "weight-correlation"
+WORDS = {
+    "title": "query–key weight correlation",
+    "formula": "Pearson correlation of the entries of the query and the key weight matrix",
+    "source": "Yeh et al. 2023, AttentionViz",
+    "chance": "nought",
+}
+
+
+def alike_rows(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
+    """Rows for the table of scores, and what goes with the name; none for older atlases."""
+    known = atlas.manifest.options.get("weight_correlation") or {}
+    rows = []
+    for tower in atlas.towers:
+        prefix = tower.name if len(atlas.towers) > 1 else ""
+        for layer in tower.layers:
+            for number, value in enumerate(known.get(f"{tower.name}.L{layer.layer}", ())):
+                if math.isfinite(float(value)):
+                    rows.append({
+                        "head": str(Head(prefix, layer.layer, number)), "measure": NAME,
+                        "value": float(value), "low": np.nan, "high": np.nan,
+                        "n": len(atlas), "chance": 0.0,
+                    })  # fmt: skip
+    return rows, {NAME: WORDS} if rows else {}

@@ -1,0 +1,52 @@
+"""How do labels of patches lie in the atlas?
+
+labels.parquet  one row a token: token, label (null: none), share (of its box that has the label)
+
+Its Parquet metadata holds, under `attention_atlas`, a JSON object: the format version, the atlas it
+belongs to and the model that named the patches. Reading an atlas adds `label` to its tokens.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from attention_atlas.errors import StoreError
+from attention_atlas.store import files
+from attention_atlas.store.manifest import Manifest
+from attention_atlas.store.scores import belongs_to
+
+FORMAT = 1
+LABELS = "labels.parquet"
+_ABOUT = b"attention_atlas"
+_SCHEMA = pa.schema([("token", pa.int64()), ("label", pa.string()), ("share", pa.float32())])
+
+
+def write_labels(
+    folder: Path, manifest: Manifest, labels: list[str | None], shares: list[float], model: str
+) -> None:
+    """One label and share a token, in the order of tokens.parquet."""
+    table = pa.table(
+        {"token": np.arange(len(labels)), "label": labels, "share": shares}, schema=_SCHEMA
+    )
+    about = {"format": FORMAT, "atlas": belongs_to(manifest), "model": model}
+    told = {_ABOUT: json.dumps(about).encode()}
+    files.write_table(folder / LABELS, table.replace_schema_metadata(told))
+
+
+def read_labels(folder: Path, manifest: Manifest) -> pd.Series | None:
+    """A label a token; None where none were given or they are of another capture."""
+    if not (folder / LABELS).is_file():
+        return None
+    table = files.read_table(folder / LABELS)
+    try:
+        about = json.loads(table.schema.metadata[_ABOUT])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise StoreError(f"{folder / LABELS} is damaged; label the atlas again") from problem
+    if about.get("format", 0) > FORMAT:
+        raise StoreError(f"{LABELS} is of a newer version; upgrade attention-atlas")
+    if about.get("atlas") != belongs_to(manifest) or table.num_rows != manifest.tokens:
+        return None
+    return pd.Series(table.column("label").to_pandas().astype(object))

@@ -1,0 +1,210 @@
+// The pictures on the desk: which tokens are patches, who looks where, and the pictures themselves.
+import { arrange, type Rect } from "../image/arrange";
+import { atPlace, coversOf, patchesOf, type Cover, type Patch } from "../image/patches";
+import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks";
+import { mostOf } from "../image/heat";
+import { loadPicture, type Loaded } from "../image/picture";
+import type { InputInfo, Stream, TokenInfo, TokenPick } from "../source/wire";
+import { hide } from "../weights/hide";
+import { dense, fromEdges, fromWhole, type HeadRows } from "../weights/rows";
+import type { Desk } from "./desk.svelte";
+import { sentence } from "./pane.svelte";
+import { placeOf } from "./store";
+
+interface Gazed {
+  name: string;
+  rows: HeadRows;
+}
+
+export class ImageDesk {
+  private gazed: Gazed | undefined = $state.raw();
+  private refused: { name: string; why: string } | undefined = $state.raw();
+  private loaded: { input: number; pictures: Loaded[] } | undefined = $state.raw();
+  failure: string | undefined = $state();
+  /** Where the picked patch lies, for layers that number patches otherwise. */
+  private place: { stream: string; position: number; patch: Patch | undefined } | undefined;
+  /** As what a patch is picked next. */
+  private nextSide: TokenPick["side"] = $state("query");
+
+  readonly input: InputInfo | undefined = $derived.by(() => this.desk.one.ready?.input);
+  private readonly queryStream: Stream | undefined = $derived.by(() => this.stream(this.desk.layer?.queries));
+  private readonly keyStream: Stream | undefined = $derived.by(() => this.stream(this.desk.layer?.keys));
+  readonly queries: (Patch | undefined)[] = $derived.by(() => placesIn(this.queryStream));
+  readonly same: boolean = $derived.by(() => this.queryStream === this.keyStream);
+  readonly keys: (Patch | undefined)[] = $derived.by(() => (this.same ? this.queries : placesIn(this.keyStream)));
+  /** Streams of the input that have patches; none where the input has no picture. */
+  readonly patched: string[] = $derived.by(() => (this.input?.streams ?? []).filter((stream) => placesIn(stream).some(Boolean)).map((stream) => stream.name));
+  readonly placed: boolean = $derived.by(() => this.queries.some(Boolean) || this.keys.some(Boolean));
+
+  readonly covers: Cover[] = $derived.by(() => {
+    const aspects = (this.input?.pictures ?? []).map((one) => one.width / one.height);
+    // Cross-attention has its patches on one side only.
+    const all = coversOf(this.queries.some(Boolean) ? this.queries : this.keys, aspects);
+    const { picture } = this.desk.picks;
+    return all.some((cover) => cover.image === picture) ? all.filter((cover) => cover.image === picture) : all;
+  });
+  readonly pictures: Loaded[] = $derived.by(() => (this.loaded && this.loaded.input === this.input?.number ? this.loaded.pictures : []));
+
+  private readonly wanted: string = $derived.by(() => {
+    const { input, layer, combine } = this.desk.picks;
+    return [input, this.desk.tower.name, layer, combine === "head" ? (this.desk.heads[0] ?? 0) : combine].join("/");
+  });
+  private readonly rows: HeadRows | undefined = $derived.by(() => {
+    if (this.gazed?.name !== this.wanted) return undefined;
+    const { rows } = this.gazed;
+    return this.desk.picks.combine === "head" ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns) : rows;
+  });
+  /** As the inspector reads them: words are not merged on a picture. */
+  readonly shownRows: HeadRows[] = $derived.by(() => (this.rows ? [this.rows] : []));
+  readonly looks: Looks | undefined = $derived.by(() => {
+    const rows = this.rows;
+    if (!rows || rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
+    return { weights: dense(rows), m: rows.m, queries: this.queries, keys: this.keys, same: this.same };
+  });
+  /** Whether picture and attention are both there. */
+  readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
+  readonly approximate: string = $derived.by(() => (this.rows && !this.rows.exact && this.refused?.name === this.wanted ? this.refused.why : ""));
+
+  /** The patch or other token whose view is on the picture: the picked one, else the one under the cursor. */
+  readonly token: TokenPick | null = $derived.by(() => {
+    const { token, pinned } = this.desk.picks;
+    const chosen = pinned ? token : (this.desk.hover ?? token);
+    return chosen && chosen.position < this.placesOf(chosen.side).length ? chosen : null;
+  });
+  readonly side: TokenPick["side"] = $derived.by(() => this.desk.picks.token?.side ?? this.nextSide);
+  /** Its weights with the other side, and the largest of them on a patch. */
+  readonly shades: { weights: Float32Array; most: number } | undefined = $derived.by(() => {
+    if (!this.looks || !this.token) return undefined;
+    const weights = looksOf(this.looks, this.token.side, this.token.position);
+    return { weights, most: mostOf(weights, this.placesOf(other(this.token.side))) };
+  });
+  readonly marks: Mark[] = $derived.by(() => {
+    const { arrows, flows: all, flowsFrom } = this.desk.picks;
+    if (!this.looks || !(arrows || all)) return [];
+    const found = all ? flows(this.looks, flowsFrom) : strongest(this.looks);
+    const { token } = this;
+    if (!token) return found;
+    return found.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
+  });
+
+  /** Pictures are sent only where they are shown: on their own tab, and beside a map for a picked point. */
+  private readonly shown: boolean = $derived.by(() => {
+    const { tab, pinned } = this.desk.picks;
+    return this.desk.about.pictures && (tab === "image" || (tab === "map" && pinned));
+  });
+
+  /** Call while a component starts. */
+  constructor(private readonly desk: Desk) {
+    $effect(() => this.fetch());
+    $effect(() => this.fetchPictures());
+    $effect(() => this.toPatches());
+    $effect(() => this.keepPlace());
+  }
+
+  placesOf(side: TokenPick["side"]): (Patch | undefined)[] {
+    return side === "query" ? this.queries : this.keys;
+  }
+
+  tokensOf(side: TokenPick["side"]): TokenInfo[] {
+    return (side === "query" ? this.queryStream : this.keyStream)?.tokens ?? [];
+  }
+
+  /** "row 3, column 5", counted from zero like heads and layers; a token without a place by its text. */
+  nameOf(token: TokenPick): string {
+    const info = this.tokensOf(token.side)[token.position];
+    const patch = this.placesOf(token.side)[token.position];
+    if (!info || !patch) return info?.text ?? "";
+    const picture = (this.input?.pictures.length ?? 0) > 1 ? `picture ${patch.image + 1}, ` : "";
+    return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row}, column ${info.column}`;
+  }
+
+  /** Whether a token stands for a part of a picture, be it padding. */
+  isPatch(side: TokenPick["side"], position: number): boolean {
+    return ((side === "query" ? this.queryStream : this.keyStream)?.image?.data[position] ?? -1) >= 0;
+  }
+
+  arranged(width: number, height: number): Rect[] {
+    return arrange(this.covers.map((cover) => cover.aspect), width, height);
+  }
+
+  /** A patch is picked as what looks or is looked at; where only one side has patches, as that. */
+  sideFor(position: number, patch: boolean): TokenPick["side"] {
+    const fits = (side: TokenPick["side"]) => position < this.tokensOf(side).length && Boolean(this.placesOf(side)[position]) === patch;
+    return fits(this.side) ? this.side : other(this.side);
+  }
+
+  /** Looking, or looked at. */
+  setSide(side: TokenPick["side"]): void {
+    this.nextSide = side;
+    const { token } = this.desk.picks;
+    if (token && this.same) this.desk.picks.token = { side, position: token.position };
+  }
+
+  swap(): void {
+    this.setSide(other(this.side));
+  }
+
+  private stream(name: string | undefined): Stream | undefined {
+    return this.input?.streams.find((one) => one.name === name);
+  }
+
+  /** The tab has nothing to show of a tower without patches where another has some. */
+  private toPatches(): void {
+    const { tab } = this.desk.picks;
+    if (tab !== "image" || !this.input || this.placed) return;
+    const found = this.desk.about.towers.find((tower) => tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)));
+    if (found && found.name !== this.desk.tower.name) this.desk.setTower(found.name);
+  }
+
+  /** Layers may order their patches in other ways, or have fewer: the picked place stays, not its number. */
+  private keepPlace(): void {
+    const { token } = this.desk.picks;
+    const stream = (token?.side === "key" ? this.keyStream : this.queryStream)?.name;
+    if (!token || !stream || !this.placed) return void (this.place = undefined);
+    const places = this.placesOf(token.side);
+    const before = this.place;
+    if (before && before.stream !== stream && before.position === token.position && before.patch) {
+      const found = atPlace(places, before.patch);
+      if (found && found.position !== token.position) this.desk.picks.token = { side: token.side, position: found.position };
+      this.place = { stream, position: found?.position ?? token.position, patch: found };
+    } else this.place = { stream, position: token.position, patch: places[token.position] };
+  }
+
+  private fetchPictures(): void {
+    const { input } = this;
+    if (!this.shown || !input || this.loaded?.input === input.number) return;
+    this.failure = undefined;
+    Promise.all(input.pictures.map((_, image) => this.desk.store.ask("picture", input.number, image).then(loadPicture))).then(
+      (pictures) => (this.loaded = { input: input.number, pictures }),
+      (error: unknown) => (this.failure = sentence(error)),
+    );
+  }
+
+  private fetch(): void {
+    const name = this.wanted;
+    const scene = this.desk.one.ready;
+    if (!this.shown || !scene || !this.placed || this.gazed?.name === name) return;
+    const [input, tower, layer, how] = name.split("/");
+    this.desk.store.ask("gaze", input, tower, layer, how).then(
+      ({ weights }) => (this.gazed = { name, rows: fromWhole(Float32Array.from(weights.data, (weight) => weight / 65535), weights.shape[0], weights.shape[1]) }),
+      (error: unknown) => this.makeDo(name, sentence(error)),
+    );
+  }
+
+  /** A saved page may carry only the strongest keys of each row: better than nothing, and told. */
+  private makeDo(name: string, why: string): void {
+    if (this.wanted !== name) return;
+    this.refused = { name, why };
+    const scene = this.desk.one.ready;
+    const place = scene ? placeOf(scene, this.desk.picks.layer) : -1;
+    if (this.desk.picks.combine !== "head" || !scene || place < 0) return void (this.failure = why);
+    this.gazed = { name, rows: fromEdges(scene.edges, place, this.desk.heads[0] ?? 0) };
+  }
+}
+
+export const other = (side: TokenPick["side"]): TokenPick["side"] => (side === "query" ? "key" : "query");
+
+function placesIn(stream: Stream | undefined): (Patch | undefined)[] {
+  if (!stream?.image || !stream.box) return stream ? new Array<undefined>(stream.tokens.length).fill(undefined) : [];
+  return patchesOf(stream.image.data, stream.box.data);
+}

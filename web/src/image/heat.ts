@@ -1,0 +1,28 @@
+// How strong the overlay is on each patch.
+import { mix, type Rgb } from "../draw/colour";
+import { rgb } from "../draw/scales";
+
+/** Dark where hardly looked at, bright where most; seen on light and dark pictures alike. */
+const STOPS = ["1b0c42", "781c6d", "cf4446", "fb9a06", "fcffa4"].map(rgb);
+
+export function heatColour(strength: number): Rgb {
+  const place = Math.min(1, Math.max(0, strength)) * (STOPS.length - 1);
+  const low = Math.min(STOPS.length - 2, Math.floor(place));
+  return mix(STOPS[low], STOPS[low + 1], place - low);
+}
+
+/** The picture stays visible below; its own colours step back (`PALE`), so that colour tells weight. */
+export const heatAlpha = (strength: number): number => 0.5 + 0.12 * Math.min(1, Math.max(0, strength));
+export const PALE = 0.6;
+
+/** √ of the share of the largest, so that small weights can be told apart. */
+export const strengthOf = (weight: number, most: number): number => (most > 0 ? Math.sqrt(Math.min(1, Math.max(0, weight / most))) : 0);
+
+/** Largest weight of the tokens that have a place. */
+export function mostOf(weights: Float32Array, placed: readonly unknown[]): number {
+  let most = 0;
+  weights.forEach((weight, at) => {
+    if (placed[at] && weight > most) most = weight;
+  });
+  return most;
+}

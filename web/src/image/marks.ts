@@ -1,0 +1,72 @@
+// Where patches look: an arrow to another patch, a circle for itself, a square for a token that has no place.
+import type { Patch } from "./patches";
+
+export interface Mark {
+  kind: "arrow" | "circle" | "square";
+  from: number;
+  to: number;
+  weight: number;
+}
+
+/** A strongest weight below this is not worth an arrow. */
+export const LEAST = 0.05;
+
+/** Weights of n tokens that look at m tokens, and which of either have a place. */
+export interface Looks {
+  weights: Float32Array;
+  m: number;
+  queries: readonly (Patch | undefined)[];
+  keys: readonly (Patch | undefined)[];
+  /** Whether both sides are the same tokens. */
+  same: boolean;
+}
+
+function kindOf({ keys, same }: Looks, from: number, to: number): Mark["kind"] {
+  if (same && from === to) return "circle";
+  return keys[to] ? "arrow" : "square";
+}
+
+/** One mark a patch: the key that it looks at most, where that is at least `least`. */
+export function strongest(looks: Looks, least = LEAST): Mark[] {
+  const out: Mark[] = [];
+  looks.queries.forEach((patch, from) => {
+    if (!patch) return;
+    const row = looks.weights.subarray(from * looks.m, (from + 1) * looks.m);
+    let to = 0;
+    for (let key = 1; key < row.length; key++) if (row[key] > row[to]) to = key;
+    if (row[to] >= least) out.push({ kind: kindOf(looks, from, to), from, to, weight: row[to] });
+  });
+  return out;
+}
+
+/** Every weight of a patch that is at least `least`, the strongest last, so that they are drawn on top. */
+export function flows(looks: Looks, least: number): Mark[] {
+  const out: Mark[] = [];
+  looks.queries.forEach((patch, from) => {
+    if (!patch) return;
+    for (let to = 0; to < looks.m; to++) {
+      const weight = looks.weights[from * looks.m + to];
+      if (weight >= least && weight > 0) out.push({ kind: kindOf(looks, from, to), from, to, weight });
+    }
+  });
+  return out.sort((a, b) => a.weight - b.weight);
+}
+
+export function counts(marks: readonly Mark[]): Record<Mark["kind"], number> {
+  const out = { arrow: 0, circle: 0, square: 0 };
+  for (const mark of marks) out[mark.kind]++;
+  return out;
+}
+
+/** The largest weight with which a patch looks at anything. */
+export function largest({ weights, m, queries }: Looks): number {
+  let most = 0;
+  for (let at = 0; at < weights.length; at++) if (weights[at] > most && queries[Math.floor(at / m)]) most = weights[at];
+  return most;
+}
+
+/** Weights of one token with all of the other side: its row, or its column. */
+export function looksOf({ weights, m }: Looks, side: "query" | "key", position: number): Float32Array {
+  if (side === "query") return weights.slice(position * m, (position + 1) * m);
+  return Float32Array.from({ length: weights.length / m }, (_, row) => weights[row * m + position]);
+}

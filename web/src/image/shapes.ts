@@ -1,0 +1,107 @@
+// What is drawn on the pictures, as plain shapes: the canvas and the figure draw the same list.
+import { css, type Rgb } from "../draw/colour";
+import { patchRect, type Rect } from "./arrange";
+import { heatAlpha, heatColour, strengthOf } from "./heat";
+import type { Mark } from "./marks";
+import type { Cover, Patch } from "./patches";
+
+export interface Tile {
+  rect: Rect;
+  colour: string;
+  alpha: number;
+}
+
+export interface Border {
+  rect: Rect;
+  colour: string;
+  width: number;
+}
+
+export interface Sign {
+  kind: Mark["kind"];
+  /** Middle of the patch that looks, and of the one looked at. */
+  from: [number, number];
+  to: [number, number];
+  /** Of the smaller patch's side; arrow heads, circles and squares go by it. */
+  size: number;
+  width: number;
+  alpha: number;
+}
+
+/** Where a patch is on screen; nothing where its picture is not shown. */
+export type Where = (patch: Patch | undefined) => Rect | undefined;
+
+export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where {
+  const own = new Map<Patch, Rect>();
+  covers.forEach((cover, at) => cover.patches.forEach((patch) => rects[at] && own.set(patch, patchRect(patch, rects[at]))));
+  return (patch) => {
+    if (!patch) return undefined;
+    const found = own.get(patch);
+    if (found) return found;
+    // Keys may be pooled: patches of their own, on the same picture.
+    const at = covers.findIndex((cover) => cover.image === patch.image);
+    return rects[at] && patchRect(patch, rects[at]);
+  };
+}
+
+export function tiles(patches: readonly (Patch | undefined)[], weights: Float32Array, most: number, where: Where): Tile[] {
+  const out: Tile[] = [];
+  patches.forEach((patch, at) => {
+    const rect = where(patch);
+    if (!rect) return;
+    const strength = strengthOf(weights[at], most);
+    out.push({ rect, colour: css(heatColour(strength)), alpha: heatAlpha(strength) });
+  });
+  return out;
+}
+
+/** More than these cannot be told apart, and take long to draw. */
+export const MOST_SIGNS = 6000;
+
+/** `byWeight`: width and opacity tell the weight, where many cross. */
+export function signs(marks: readonly Mark[], queries: readonly (Patch | undefined)[], keys: readonly (Patch | undefined)[], where: Where, byWeight: boolean): Sign[] {
+  const out: Sign[] = [];
+  for (const mark of marks.slice(-MOST_SIGNS)) {
+    const from = where(queries[mark.from]);
+    const to = mark.kind === "arrow" ? where(keys[mark.to]) : from;
+    if (!from || !to) continue;
+    const size = Math.min(from.width, from.height, to.width, to.height);
+    const width = byWeight ? 0.7 + Math.min(6, size / 4) * mark.weight : Math.min(2, 0.8 + size / 30);
+    out.push({ kind: mark.kind, from: middle(from), to: middle(to), size, width, alpha: byWeight ? 0.2 + 0.8 * mark.weight : 0.95 });
+  }
+  return out;
+}
+
+const middle = ({ x, y, width, height }: Rect): [number, number] => [x + width / 2, y + height / 2];
+
+/** The head of an arrow: its tip and the two ends behind it. */
+export function tip({ from, to, size, width }: Sign): [number, number][] {
+  const long = Math.min(3 + 3.2 * width, Math.max(4, size * 0.45));
+  const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
+  const end = (turn: number): [number, number] => [to[0] - long * Math.cos(angle + turn), to[1] - long * Math.sin(angle + turn)];
+  return [to, end(0.42), end(-0.42)];
+}
+
+/** Half the side of a square, and the radius of a circle. */
+export const spread = ({ size }: Sign): number => Math.max(1.5, Math.min(8, size * 0.2));
+
+export interface Shapes {
+  tiles: Tile[];
+  borders: Border[];
+  signs: Sign[];
+  /** Parts of a picture that no patch shows. */
+  unseen: Rect[];
+}
+
+/** What lies around the seen part of a picture, in at most four pieces. */
+export function around(seen: Rect, on: Rect): Rect[] {
+  const [right, bottom] = [seen.x + seen.width, seen.y + seen.height];
+  return [
+    { x: on.x, y: on.y, width: on.width, height: seen.y - on.y },
+    { x: on.x, y: bottom, width: on.width, height: on.y + on.height - bottom },
+    { x: on.x, y: seen.y, width: seen.x - on.x, height: seen.height },
+    { x: right, y: seen.y, width: on.x + on.width - right, height: seen.height },
+  ].filter(({ width, height }) => width > 0.5 && height > 0.5);
+}
+
+export const border = (rect: Rect, colour: Rgb, width: number): Border => ({ rect, colour: css(colour), width });

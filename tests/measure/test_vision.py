@@ -3,6 +3,7 @@
 import math
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_how_much_words_look_at_a_picture_is_their_weight_on_its_tokens() -> Non
     asked = {"text": "what is this", "image": Image.new("RGB", (64, 64), (90, 20, 200))}
     atlas = aa.capture(model, [asked], tokenizer=processor, progress=False)
     atlas.measure(progress=False)
-    heads = atlas.heads().set_index("head")
+    heads: Any = atlas.heads().set_index("head")
     weights = atlas.weights(0, "text.L1H1")  # 16 tokens of the picture, then three words
     expected = weights[16:, :16].sum(1).mean()
     assert heads.loc["text.L1H1", "text-to-image"] == pytest.approx(expected, abs=1e-4)

@@ -8,6 +8,7 @@ atlas.json             written when all of the above is whole
 """
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,11 @@ class Writer:
         return sum(part.tokens for part in self.parts)
 
     def add(
-        self, tensors: dict[str, Numbers], inputs: pa.Table, tokens: pa.Table, facts: dict[str, Any]
+        self,
+        tensors: Mapping[str, Numbers],
+        inputs: pa.Table,
+        tokens: pa.Table,
+        facts: dict[str, Any],
     ) -> None:
         number = f"{len(self.parts):05d}"
         vectors = self.folder / "vectors" / f"{number}.safetensors"

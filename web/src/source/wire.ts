@@ -511,9 +511,7 @@ export interface Picks {
   up: string;
   kinds: string[];
   order: string;
-<<<<<<< HEAD
   versus: number[];
-=======
   picture: number;
   combine: "head" | "mean" | "rollout";
   overlay: boolean;
@@ -521,7 +519,6 @@ export interface Picks {
   flows: boolean;
   flowsFrom: number;
   patches: "off" | "border" | "fill";
->>>>>>> visionweb
 }
 
 /** First word of a path → what answers it. */
@@ -541,14 +538,11 @@ export interface Answers {
   heads: HeadScores;
   alike: Alike;
   card: HeadCard;
-<<<<<<< HEAD
   compare: Comparison;
   reaction: Reaction;
-=======
   picture: Picture;
   thumbs: Thumbs;
   gaze: Gaze;
->>>>>>> visionweb
 }
 
 /** Word of a deed → what is sent as JSON and what answers it. */

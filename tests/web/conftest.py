@@ -13,6 +13,7 @@ import hatch_build
 from attention_atlas.serve.figure import FLAGS, find_browser
 from attention_atlas.serve.launch import start
 from tests import atlases, planted
+from tests.places import minilm
 from tests.web import maps
 
 ROOT = Path(__file__).parents[2]
@@ -63,21 +64,20 @@ TEXTS = [
 
 @pytest.fixture(scope="session")
 def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
-    """Atlases with maps: gpt in two and three dimensions, bert, and heads that we planted."""
+    """Atlases with maps: two built-in models, MiniLM, and heads that we planted."""
     folder = tmp_path_factory.mktemp("maps")
+    models = {"gpt": "builtin:gpt", "bert": "builtin:bert", "minilm": minilm()}
     made = {
-        f"{name}-map": aa.capture(
-            f"builtin:{name}", TEXTS, path=folder / f"{name}.atlas", progress=False
-        )
-        for name in ("gpt", "bert")
+        f"{name}-map": aa.capture(model, TEXTS, path=folder / f"{name}.atlas", progress=False)
+        for name, model in models.items()
     }
     made["planted"] = planted.planted(folder / "planted.atlas", 12)
     for name, atlas in made.items():
         atlas.layout("pca", progress=False)
-        if name == "gpt-map":
-            atlas.layout("pca", dims=3, progress=False)
         if name == "planted":
             atlas.layout("umap", progress=False)
+        else:
+            atlas.layout("pca", dims=3, progress=False)
     return made
 
 

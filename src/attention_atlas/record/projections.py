@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from attention_atlas.record.linear import TOKENS
 from attention_atlas.record.receipt import Plan
@@ -26,37 +27,39 @@ def weight_correlations(plan: Plan) -> dict[str, list[float]]:
         query, key = (side[0, :, :TOKENS].float() for side in (call.query, call.key))  # (H, n, D)
         if not query.shape[-1]:
             continue
-        queries, keys = ([_maker(one, made) for one in side] for side in (query, key))
+        queries, keys = (_makers(side, made) for side in (query, key))
         group = max(1, len(queries) // max(1, len(keys)))
         name = f"{plan.names[layer.group]}.L{layer.number}"
         found[name] = [_alike(one, keys[at // group]) for at, one in enumerate(queries)]
     return found
 
 
-def _maker(vector: Tensor, made: list[tuple[nn.Module, Tensor]]) -> Tensor | None:
-    """(D, width): the rows of the weight that made a head's (n, D) vectors."""
-    size = vector.shape[-1]
-    for count in (len(vector), 1):
+def _makers(vectors: Tensor, made: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
+    """For each head (D, width): the rows of the weight that made its (n, D) vectors."""
+    heads, n, size = vectors.shape
+    found: list[Tensor | None] = [None] * heads
+    for count in (n, 1):
+        wanted = normalize(vectors[:, :count].flatten(1), dim=1)
         for module, output in made:
             if output.shape[1] % size or len(output) < count:
                 continue
             parts = output[:count].view(count, -1, size).transpose(0, 1).flatten(1)
-            wanted = vector[:count].flatten()[None]
-            cosine = torch.nn.functional.cosine_similarity(parts, wanted, dim=1)
-            best = int(cosine.argmax())
-            if float(cosine[best]) < _ALIKE:
-                continue
+            cosine, best = (wanted @ normalize(parts, dim=1).T).max(1)
             weight: Any = module.weight
             wide = output.shape[1]
             rows = weight if weight.shape[0] == wide else weight.T  # GPT-2 stores the transpose
-            return torch.as_tensor(rows[best * size : (best + 1) * size]).detach().float()
-    return None
+            for head in range(heads):
+                if found[head] is None and float(cosine[head]) >= _ALIKE:
+                    at = int(best[head]) * size
+                    found[head] = torch.as_tensor(rows[at : at + size]).detach().float()
+        if all(one is not None for one in found):
+            break
+    return found
 
 
 def _alike(query: Tensor | None, key: Tensor | None) -> float:
     if query is None or key is None or query.shape != key.shape:
         return float("nan")
-    both = torch.stack([query.flatten(), key.flatten()]).double()
-    both = both - both.mean(1, keepdim=True)
-    size = both.norm(dim=1).prod()
-    return float((both[0] * both[1]).sum() / size) if float(size) > 0 else float("nan")
+    x, y = (side.flatten() - side.mean() for side in (query, key))
+    size = float(x.norm() * y.norm())
+    return float(x @ y) / size if size > 0 else float("nan")

@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 import attention_atlas as aa
 from attention_atlas.demo import sentences
@@ -66,19 +66,30 @@ def first_frame(folder: Path) -> tuple[float, float]:
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         began = time.perf_counter()
         server = subprocess.Popen(
-            [*command, "--no-browser", "--port", "0"], stdout=subprocess.PIPE, text=True
+            [*command, "--no-browser", "--port", "0"], stderr=subprocess.PIPE, text=True
         )
         try:
-            assert server.stdout is not None
-            told = re.search(r"http://\S+", server.stdout.readline())
+            assert server.stderr is not None
+            told = re.search(r"http://\S+", server.stderr.readline())
             assert told is not None
             there = time.perf_counter()
-            page.goto(told[0], wait_until="commit")
+            _go(page, told[0])
             page.wait_for_selector("[data-testid=map-canvas][data-whole=true]", timeout=120_000)
             return there - began, time.perf_counter() - there
         finally:
             server.terminate()
             browser.close()
+
+
+def _go(page: Page, url: str) -> None:
+    """The address is told a moment before the server listens."""
+    for _ in range(200):
+        try:
+            page.goto(url, wait_until="commit")
+            return
+        except Error:
+            time.sleep(0.02)
+    raise RuntimeError(f"no answer from {url}")
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ outputs  what `output_attentions` returns: weights only, no vectors
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,30 +101,44 @@ def observe(
         return look(tensors)
 
 
-def witnesses(
-    model: PreTrainedModel, tensors: dict[str, Tensor], seed: int = 0
-) -> tuple[list[Call], list[Call]]:
-    """What the tracer and `output_attentions` see of one plain run; nothing where one cannot.
+@dataclass
+class Plain:
+    """One plain run under eager attention, and what three witnesses say of it."""
 
-    They are witnesses only, so whatever way a model has of defeating them is no error.
+    outputs: dict[str, list[Tensor]]  # by module
+    traced: list[Call]
+    returned: list[Call]  # the maps of `output_attentions`
+
+
+def plain_run(
+    model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int = 0
+) -> Plain:
+    """All witnesses in one pass where the model bears them together, else each by itself.
+
+    Tracer and maps are witnesses only, so whatever way a model has of defeating them is no error.
     """
     tracer = Tracer(model, batch=len(next(iter(tensors.values()))))
     try:
-        with quiet_eval(model, seed), tracer:
+        with quiet_eval(model, seed), module_outputs(model, modules) as outputs, tracer:
             returned = output_calls(model(**tensors, output_attentions=True))
-        return tracer.take(), returned
+        return Plain(outputs, tracer.take(), returned)
     except Exception:
+        outputs = plain_outputs(model, tensors, modules, seed, name="eager")
         try:
-            return observe(model, tensors, "trace", seed=seed), []
+            return Plain(outputs, observe(model, tensors, "trace", seed=seed), [])
         except Exception:
-            return [], []
+            return Plain(outputs, [], [])
 
 
 def plain_outputs(
-    model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int = 0
+    model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int, name: str
 ) -> dict[str, list[Tensor]]:
-    """What each of `modules` gave back in a plain run, in order."""
-    with quiet_eval(model, seed), module_outputs(model, modules) as outputs:
+    """What each of `modules` gave back in a plain run with the attention called `name`."""
+    with (
+        quiet_eval(model, seed),
+        implementation(model, name),
+        module_outputs(model, modules) as outputs,
+    ):
         model(**tensors)
     return outputs
 

@@ -18,7 +18,7 @@ from attention_atlas.record.finding import Finding, Weights, bound_of, own_weigh
 from attention_atlas.record.interface import runs_fused
 from attention_atlas.record.layers import Group, LayerCalls, layers_of, name_towers
 from attention_atlas.record.linear import Made, linear_outputs
-from attention_atlas.record.observe import WAYS, observe
+from attention_atlas.record.observe import WAYS, observe, plain_run
 from attention_atlas.record.pieces import CannotSplit, Forms, pieces
 from attention_atlas.record.streams import (
     Ends,
@@ -131,9 +131,14 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
             ends = ends_of(model, layers, names, real, batch)
         refuse_hidden_pads(model, layers, ends, real)
         own += [{} for _ in range(batch)]
-        with linear_outputs(model, {layer.first.module for layer in layers}) as seen:
-            outputs = output_errors(model, tensors, layers, way, fast, seed)
-        made = made or seen
+        outputs: dict[str, float] = {}
+        if way != "outputs":
+            modules = {layer.first.module for layer in layers}
+            with linear_outputs(model, modules) as seen:
+                plain = plain_run(model, tensors, modules, seed)
+            made = made or seen
+            outputs = output_errors(model, tensors, plain, way, fast, seed)
+            missing |= unseen(model, plain, calls, way)
         for layer in layers:
             mine = findings.setdefault((layer.group, layer.number), Finding())
             mine.output_error = max(mine.output_error, outputs.get(layer.first.module, 0.0))
@@ -146,8 +151,6 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
                 if all(part.weights is not None for part in parts):
                     key = (names[layer.group], layer.number)
                     own[row - batch][key] = _block_diagonal([own_weights(part) for part in parts])
-        if way != "outputs":
-            missing |= unseen(model, tensors, calls, way, seed)
     causal = {
         group
         for group in names

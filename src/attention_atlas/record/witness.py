@@ -12,31 +12,32 @@ from torch import Tensor
 
 from attention_atlas.record.call import Call
 from attention_atlas.record.finding import bound_of, relative_error, sane, worst
-from attention_atlas.record.interface import implementation
 from attention_atlas.record.layers import LayerCalls
-from attention_atlas.record.observe import module_outputs, observe, plain_outputs, witnesses
+from attention_atlas.record.observe import Plain, module_outputs, observe, plain_outputs
 
 
 def output_errors(
-    model: Any,
-    tensors: dict[str, Tensor],
-    layers: list[LayerCalls],
-    way: str,
-    fast: bool,
-    seed: int,
+    model: Any, tensors: dict[str, Tensor], plain: Plain, way: str, fast: bool, seed: int
 ) -> dict[str, float]:
-    """By module, how far its output in the capturing run is from its output in a plain run."""
-    if way == "outputs":
-        return {}
-    modules = {layer.first.module for layer in layers}
-    if fast:
-        plain = plain_outputs(model, tensors, modules, seed)
-    else:
-        with implementation(model, "eager"):
-            plain = plain_outputs(model, tensors, modules, seed)
+    """By module, how far its output in the capturing run is from its output in a plain run.
+
+    The plain run at hand is one of eager attention, with witnesses in it. Where it is off, one
+    without them, and with the fused attention of a fast capture, has the last word.
+    """
+    modules = set(plain.outputs)
     with module_outputs(model, modules) as watched:
         observe(model, tensors, way, fast=fast, seed=seed)
-    return {name: _output_error(plain[name], watched[name]) for name in modules}
+    errors = _output_errors(plain.outputs, watched)
+    if all(error <= bound_of(model.dtype) for error in errors.values()):
+        return errors
+    name = "sdpa" if fast else "eager"
+    return _output_errors(plain_outputs(model, tensors, modules, seed, name), watched)
+
+
+def _output_errors(
+    plain: dict[str, list[Tensor]], watched: dict[str, list[Tensor]]
+) -> dict[str, float]:
+    return {name: _output_error(plain[name], watched[name]) for name in plain}
 
 
 def _output_error(plain: list[Tensor], watched: list[Tensor]) -> float:
@@ -48,12 +49,10 @@ def _output_error(plain: list[Tensor], watched: list[Tensor]) -> float:
     return error
 
 
-def unseen(
-    model: Any, tensors: dict[str, Tensor], calls: list[Call], way: str, seed: int
-) -> set[str]:
+def unseen(model: Any, plain: Plain, calls: list[Call], way: str) -> set[str]:
     """Attention that happens without our seeing it, as two other ways of looking tell."""
     seen = {call.module for call in calls}
-    traced, returned = witnesses(model, tensors, seed)
+    traced, returned = plain.traced, plain.returned
     missing: set[str] = set()
     if way != "trace":
         missing |= {call.module for call in traced if call.place and call.module not in seen}

@@ -110,7 +110,7 @@ export class Fake {
           else {
             const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, k);
             let left = 1;
-            order.forEach((j, at) => ((index[row * k + at] = j), (weight[row * k + at] = Math.round(own[j] * 65535)), (left -= own[j])));
+            order.forEach((j, at) => ((index[row * k + at] = j), (weight[row * k + at] = Math.round(Math.sqrt(own[j]) * 65535)), (left -= own[j])));
             rest[row] = Math.max(0, Math.round(left * 65535));
           }
         }

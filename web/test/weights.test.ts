@@ -35,11 +35,11 @@ test("a row with a sink keeps the sink in the softmax", () => {
   expect(rowsOf(hide(head([[0.2, 0.4]]), none, new Set([0])))[0]).toEqual([0, 0.5]);
 });
 
-test("edges with an index are 65535ths, and their place is found over uneven layers", () => {
+test("rounded edges are square roots in 65535ths, and their place is found over uneven layers", () => {
   const grid = <T>(data: T, shape: number[]) => ({ data, shape });
   const edges: Edges = {
     input: 0, tower: "x", layers: [0, 3], heads: [1, 2], n: [1, 2], m: [2, 2], k: 1,
-    index: grid(Uint16Array.of(0, 1, 1, 0, 1), [5, 1]), weight: grid(Uint16Array.of(65535, 0, 13107, 65535, 0), [5, 1]),
+    index: grid(Uint16Array.of(0, 1, 1, 0, 1), [5, 1]), weight: grid(Uint16Array.of(65535, 0, 29308, 65535, 0), [5, 1]),
     rest: grid(Uint16Array.of(0, 0, 52428, 0, 0), [5]), row_sum: null,
   };
   const made = fromEdges(edges, 1, 0);
@@ -47,6 +47,20 @@ test("edges with an index are 65535ths, and their place is found over uneven lay
   expect(made.rest[1]).toBeCloseTo(0.8);
   expect(made.exact).toBe(false);
   expect([...dense(fromEdges(edges, 1, 1))]).toEqual([1, 0, 0, 0]);
+});
+
+test("complete edges that were rounded are all there, and not called exact", () => {
+  const sent = [1, 0, 0.9999, 0.0001].map((weight) => Math.round(65535 * Math.sqrt(weight)));
+  const edges: Edges = {
+    input: 0, tower: "x", layers: [0], heads: [1], n: [2], m: [2], k: 2, index: null,
+    weight: { data: Uint16Array.from(sent), shape: [2, 2] }, rest: { data: new Uint16Array(2), shape: [2] }, row_sum: null,
+  };
+  const made = fromEdges(edges, 0, 0);
+  expect(made.exact).toBe(false);
+  expect(made.k).toBe(made.m);
+  expect(made.weight[0]).toBe(1);
+  expect(made.weight[2]).toBeCloseTo(0.9999, 4);
+  expect(Math.abs(made.weight[3] / 0.0001 - 1)).toBeLessThan(2e-3);
 });
 
 test("whole edges padded for wider layers are cut to their own keys", () => {

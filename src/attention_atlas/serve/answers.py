@@ -183,10 +183,13 @@ def _with_pictures(subject: Subject) -> Atlas:
 # Its attention -----------------------------------------------------------------------------------
 
 
-def edges(subject: Subject, number: str, name: str) -> wire.Edges:
+def edges(subject: Subject, number: str, name: str, layer: str | None = None) -> wire.Edges:
     i, tower = _input(subject, number), _tower(subject, name)
-    layers = [layer.layer for layer in tower.layers]
-    return make_edges(i, name, layers, lambda one: subject.layer_weights(i, one, name))
+    layers = [one.layer for one in tower.layers]
+    asked = layers if layer is None else [_count(layer, "layer")]
+    return make_edges(
+        i, name, asked, lambda one: subject.layer_weights(i, one, name), of=len(layers)
+    )
 
 
 def rows(subject: Subject, number: str, name: str, part: str | None = None) -> wire.Rows:
@@ -309,7 +312,7 @@ def _range(part: str, n: int) -> tuple[int, int]:
 # First word of a path → how many words follow, at least and at most, and who answers.
 ASKED: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "input": (1, 1, input_info),
-    "edges": (2, 2, edges),
+    "edges": (2, 3, edges),
     "rows": (2, 3, rows),
     "layer": (3, 3, layer),
     "vectors": (2, 2, vectors),

@@ -1,10 +1,14 @@
 """Which links of an input are worth sending at once?
 
-Whole rows where they are small, else the strongest keys of every row with the weight of what is
-left out, so that a page of 512 tokens stays a few megabytes and says what it does not show.
+All of them as they are while they are few, all of them rounded while they fit, else the strongest
+keys of every row with the weight of what is left out, so that a page of 512 tokens stays a few
+megabytes and says what it does not show. Rounded weights travel as square roots in 65535ths: as
+much of a small weight is kept as of a large one, for it may be all that is left when tokens are
+hidden.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +16,9 @@ import numpy.typing as npt
 from attention_atlas.serve.wire import Edges
 
 BUDGET = 6_000_000  # bytes of one packet
+EXACT = (
+    1_000_000  # bytes up to which nothing is rounded: a page opens sooner by what it need not read
+)
 FEWEST = 16  # links a row, whatever the budget
 _UNIT = 65535
 _SLACK = 1e-3
@@ -21,26 +28,34 @@ Ints = npt.NDArray[np.unsignedinteger]
 
 
 def make_edges(
-    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32]
+    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], of: int = 0
 ) -> Edges:
-    """`read` gives the (H, N, M) weights of a layer; one layer is in memory at a time."""
+    """`read` gives the (H, N, M) weights of a layer; one layer is in memory at a time.
+
+    of  how many layers share the budget, where more than these do
+    """
     first = read(layers[0])
-    rows, m = first.shape[0] * first.shape[1] * len(layers), first.shape[2]
-    complete = rows * m * 4 <= BUDGET
-    k = m if complete else min(m, max(FEWEST, BUDGET // (rows * 4)))
-    if not complete:
+    rows, m = first.shape[0] * first.shape[1] * max(of, len(layers)), first.shape[2]
+    if rows * m * 2 > BUDGET:
+        k = min(m, max(FEWEST, BUDGET // (rows * 4)))
         return _strongest(input, tower, layers, read, k)
-    return _whole(input, tower, layers, read)
+    return _whole(input, tower, layers, read, rounded=rows * m * 4 > EXACT)
 
 
-def _whole(input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32]) -> Edges:
-    arrays = [read(layer) for layer in layers]
-    k = max(one.shape[2] for one in arrays)
+def _whole(
+    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], rounded: bool
+) -> Edges:
+    arrays, sums, shapes = [], [], []
+    for layer in layers:
+        whole = read(layer)
+        shapes.append(whole.shape)
+        sums.append(whole.sum(axis=2).reshape(-1))
+        arrays.append(_roots(whole) if rounded else whole)
+    k = max(shape[2] for shape in shapes)
     weight = np.concatenate([_padded(one, k) for one in arrays])  # (R, k)
-    sums = weight.sum(axis=1)
     return Edges(
-        input, tower, list(layers), *_sizes([one.shape for one in arrays]), k, None, weight,
-        np.zeros(len(weight), np.uint16), _told(sums),
+        input, tower, list(layers), *_sizes(shapes), k, None, weight,
+        np.zeros(len(weight), np.uint16), _told(np.concatenate(sums)),
     )  # fmt: skip
 
 
@@ -60,7 +75,7 @@ def _strongest(
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k,
         np.concatenate(indices).astype(np.uint16 if widest <= 2**16 else np.uint32),
-        _steps(np.concatenate(weights)), _steps(np.concatenate(rests)),
+        _roots(np.concatenate(weights)), _steps(np.concatenate(rests)),
         _told(np.concatenate(sums)),
     )  # fmt: skip
 
@@ -85,7 +100,7 @@ def _every(rows: Float32) -> npt.NDArray[np.intp]:
     return np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
 
 
-def _padded(layer: Float32, k: int) -> Float32:
+def _padded(layer: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
     rows = layer.reshape(-1, layer.shape[2])
     return np.pad(rows, ((0, 0), (0, k - rows.shape[1])))
 
@@ -97,6 +112,10 @@ def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], lis
 
 def _steps(weights: Float32) -> npt.NDArray[np.uint16]:
     return np.rint(np.clip(weights, 0, 1) * _UNIT).astype(np.uint16)
+
+
+def _roots(weights: Float32) -> npt.NDArray[np.uint16]:
+    return _steps(np.sqrt(np.clip(weights, 0, 1)))
 
 
 def _told(sums: Float32) -> Float32 | None:

@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attention_atlas.errors import InputError, StoreError
 from attention_atlas.head import Head
 from attention_atlas.measure.run import measure_atlas
@@ -26,7 +28,8 @@ from attention_atlas.store.atlas import Atlas
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.manifest import Layer, Tower
 
-_PLACE = b"<!--ATLAS-DATA-->"
+_PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
+SOON = 1_000_000  # bytes of edges beyond which the layer to be shown first comes first, by itself
 EDGE_BYTES = 16_000_000  # of a saved map; sentences beyond are told apart, but not drawn
 MOST_FILES = 2_000  # of vectors in a folder, unless all was asked for
 _VECTOR_BYTES = 8_000_000  # of a saved neuron view; beyond, only the picked layer comes along
@@ -60,7 +63,8 @@ def page_pieces(
     """The bytes of the file, a packet at a time."""
     answers = Answers(subject)
     few = picks.get("tab") == "map" and not exact
-    yield from _filled(picks, _packets(answers, _paths(subject, picks, exact, inputs), few))
+    packets = _packets(answers, _paths(subject, picks, exact, inputs), few)
+    yield from _filled(picks, packets, _packets(answers, _opening(subject, picks, inputs)))
 
 
 def save_comparison(path: Path, atlases: Sequence[Atlas]) -> None:
@@ -102,19 +106,39 @@ def _packets(
         yield name, packet
 
 
-def _filled(picks: Mapping[str, Any], packets: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
-    """The template with its options and packets inside."""
-    before, place, after = static("file.html").read_bytes().partition(_PLACE)
-    if not place:
+def _filled(
+    picks: Mapping[str, Any],
+    packets: Iterable[tuple[str, bytes]],
+    soon: Iterable[tuple[str, bytes]] = (),
+) -> Iterator[bytes]:
+    """The template with its options and packets inside.
+
+    Where some packets are enough to open with (`soon`), the page starts once those are read, and
+    the others follow; else it starts when all are there.
+    """
+    before, place, rest = static("file.html").read_bytes().partition(_PLACE)
+    script, more, after = rest.partition(_MORE)
+    if not place or not more:
         raise StoreError("the template of saved pages is damaged; build it again: make web")
     tab = picks.get("tab", "text")
     options = {"tab": tab, "picks": dict(picks), "chrome": "file", "live": False}
     yield before
     yield _block('type="application/json" id="atlas-options"', _json(options))
+    there = set()
+    for name, packet in soon:
+        yield _packet_block(name, packet)
+        there.add(name)
+    if there:
+        yield script
     for name, packet in packets:
-        attributes = f'type="application/octet-stream;base64" data-path="{escape(name)}"'
-        yield _block(attributes, base64.b64encode(packet))
-    yield after
+        if name not in there:
+            yield _packet_block(name, packet)
+    yield after if there else script + after
+
+
+def _packet_block(name: str, packet: bytes) -> bytes:
+    attributes = f'type="application/octet-stream;base64" data-path="{escape(name)}"'
+    return _block(attributes, base64.b64encode(packet))
 
 
 def _block(attributes: str, content: bytes) -> bytes:
@@ -168,6 +192,21 @@ def _paths(
         yield from _vectors(subject, picks, exact, numbers)
 
 
+def _opening(
+    subject: Subject, picks: Mapping[str, Any], inputs: Sequence[int] | None
+) -> Iterator[str]:
+    """What the close-up of one layer opens with, where waiting for all layers would take long."""
+    if picks.get("tab", "text") != "text" or picks.get("view") == "model":
+        return
+    i = picks.get("input", 0 if inputs is None else inputs[0])
+    named = [tower for tower in subject.towers if tower.name == picks.get("tower")]
+    tower = (named or list(subject.towers))[0]
+    layer = tower.find(picks.get("layer", -1)) or tower.layers[0]
+    n, m = (len(subject.tokens(i, stream)) for stream in (layer.queries, layer.keys))
+    if 4 * n * m * layer.heads * len(tower.layers) > SOON:
+        yield from ("about", f"input/{i}", f"edges/{i}/{tower.name}/{layer.layer}")
+
+
 def _folder_paths(subject: Subject, exact: bool) -> Iterator[str]:
     numbers = range(len(subject))
     yield from map_paths(subject)
@@ -215,10 +254,10 @@ def _measured(subject: Subject) -> Iterator[str]:
 
 
 def _rows(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
-    """Whole rows of every head, but for towers whose edge lists are complete anyway."""
+    """Whole rows of every head, but for towers whose edges are not rounded anyway."""
     for i in numbers:
         for tower in subject.towers:
-            if Answers(subject).answer(f"edges/{i}/{tower.name}").index is None:
+            if Answers(subject).answer(f"edges/{i}/{tower.name}").weight.dtype == np.float32:
                 continue
             for layer, head in _heads(tower):
                 n = len(subject.tokens(i, layer.queries))

@@ -258,11 +258,12 @@ class Gaze:
 
 @dataclass(frozen=True)
 class Edges:
-    """`edges/{i}/{tower}`: the strongest keys of every row of every head.
+    """`edges/{i}/{tower}`: the strongest keys of every row of every head; `edges/{i}/{tower}/{layer}`:
+    the same of one layer, which is there sooner.
 
-    Rows R run over layer, head, query. With `index` they are the top k, strongest first, weights
-    in 65535ths. Without, the rows are complete: float32 weights in the order of the keys, k = M.
-    Layers with fewer keys than k are padded with weight 0.
+    Rows R run over layer, head, query. With `index` they are the top k, strongest first. Without,
+    the rows are complete, in the order of the keys, k = M. Weights are float32 as they are, or
+    rounded: their square roots in 65535ths. Layers with fewer keys than k are padded with 0.
     """
 
     input: int

@@ -186,9 +186,9 @@ export class Desk extends Sieving {
     this.picks.pinned = false;
   }
 
-  /** A panel's first full frame is on its way to the screen. */
+  /** A panel's first full picture is on its way to the screen. */
   painted(): void {
-    if (this.state !== "ready") requestAnimationFrame(() => (this.state = "ready"));
+    this.state = "ready";
   }
 
   sorry(words: string, grave: boolean): void {

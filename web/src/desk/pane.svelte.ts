@@ -1,4 +1,5 @@
 // One input on the desk: its tokens and the rows of the picked heads as all the filters leave them.
+import { untrack } from "svelte";
 import { byNorm, hide, rowNorms } from "../weights/hide";
 import { linesOf, type Lines, type Sieve } from "../weights/lines";
 import { fromEdges, type HeadRows } from "../weights/rows";
@@ -12,18 +13,23 @@ const MOST = 16_000_000;
 export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class Pane {
-  scene: Scene | undefined = $state.raw();
+  /** All layers, and before them the one that is looked at first. */
+  private scene: Scene | undefined = $state.raw();
+  private opening: Scene | undefined = $state.raw();
   failure: string | undefined = $state();
   private fetched: { name: string; rows: HeadRows[] } | undefined = $state.raw();
   private refused: { name: string; why: string } | undefined = $state.raw();
   private norms: { name: string; norms: Float32Array[] } | undefined = $state.raw();
   private noNorms: string | undefined = $state();
 
-  /** The scene that fits the picks; nothing while it is on its way. */
+  /** The scene that fits the picks, with their layer at least; nothing while it is on its way. */
   readonly ready: Scene | undefined = $derived.by(() => {
-    const scene = this.scene;
-    return scene && scene.input.number === this.input() && scene.tower.name === this.desk.tower.name ? scene : undefined;
+    const { opening } = this;
+    // Asked first: what is drawn from it must not be drawn again when the other layers come.
+    return opening && this.fits(opening) && placeOf(opening, this.desk.picks.layer) >= 0 ? opening : this.whole;
   });
+  /** The same with all layers. */
+  readonly whole: Scene | undefined = $derived.by(() => (this.scene && this.fits(this.scene) ? this.scene : undefined));
   private readonly queries = $derived.by(() => this.desk.layer?.queries ?? "");
   private readonly keys = $derived.by(() => this.desk.layer?.keys ?? "");
   readonly rowUnits: Unit[] = $derived.by(() => this.ready ? unitsOf(tokensOf(this.ready, this.queries), this.desk.picks.words) : []);
@@ -57,7 +63,8 @@ export class Pane {
 
   readonly note: string = $derived.by(() => {
     if (this.noNorms && this.desk.picks.valueWeighted) return this.noNorms;
-    const approximate = this.wantsExact && this.base.some((head) => !head.exact);
+    // Rounding alone is too little to be seen; what is missing is not.
+    const approximate = this.wantsExact && this.base.some((head) => head.k < head.m);
     if (approximate && this.refused?.name === this.wanted) return `approximate: ${this.refused.why}`;
     return "";
   });
@@ -82,25 +89,37 @@ export class Pane {
     const number = this.input();
     const tower = this.desk.tower;
     const { tab, pinned } = this.desk.picks;
+    const view = untrack(() => this.desk.picks.view);
     this.failure = undefined;
-    if (number === null) return void (this.scene = undefined);
+    if (number === null) return void (this.scene = this.opening = undefined);
     // The map needs an input's attention only once a point is picked; until then it is not sent.
     if (tab === "map" && !pinned) return;
-    this.desk.store.scene(number, tower).then(
-      (scene) => {
-        if (this.input() === number && this.desk.tower.name === tower.name) this.scene = scene;
-      },
-      (error: unknown) => {
-        if (this.input() === number) this.failure = sentence(error);
-      },
-    );
+    const here = () => this.input() === number && this.desk.tower.name === tower.name;
+    const all = () =>
+      this.desk.store.scene(number, tower).then(
+        (scene) => {
+          if (here()) this.scene = scene;
+        },
+        (error: unknown) => {
+          if (here()) this.failure = sentence(error);
+        },
+      );
+    const first = untrack(() => (view === "model" || this.whole ? undefined : this.desk.picks.layer));
+    if (first === undefined) return void all();
+    this.desk.store.scene(number, tower, first).then((scene) => {
+      if (here()) this.opening = scene;
+    }, () => {}).finally(all);
+  }
+
+  private fits({ input, tower }: Scene): boolean {
+    return input.number === this.input() && tower.name === this.desk.tower.name;
   }
 
   private fetchExact(): void {
     const scene = this.ready;
     const { layer, heads } = this.desk;
     const name = this.wanted;
-    if (!scene || !layer || !this.wantsExact || scene.edges.index === null) return;
+    if (!scene || !layer || !this.wantsExact || scene.edges.weight.data instanceof Float32Array) return;
     const place = placeOf(scene, layer.layer);
     if (scene.edges.n[place] * scene.edges.m[place] * heads.length > MOST) {
       this.refused = { name, why: "too many weights to load at once; pick fewer heads" };

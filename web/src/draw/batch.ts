@@ -33,29 +33,29 @@ export function batches(sets: LineSet[]): Batch[] {
 }
 
 function ofSet({ lines, colour }: LineSet, lane: number) {
-  const bucket = new Int8Array(lines.count);
+  const { count, weight } = lines;
+  const bucket = new Int8Array(count);
   const counts = new Uint32Array(2 * LEVELS + 1);
-  for (let at = 0; at < lines.count; at++) {
-    const weight = lines.weight[at];
-    const size = level(weight);
-    bucket[at] = weight < 0 ? -size : size;
+  for (let at = 0; at < count; at++) {
+    const size = level(weight[at]);
+    bucket[at] = weight[at] < 0 ? -size : size;
     counts[bucket[at] + LEVELS]++;
   }
-  const made = new Map<number, Batch & { level: number; filled: number }>();
-  for (let at = 0; at < lines.count; at++) {
-    const place = bucket[at];
-    if (place === 0) continue;
-    let batch = made.get(place);
-    if (!batch) {
-      const count = counts[place + LEVELS];
-      const tint = colour ?? (place < 0 ? NEGATIVE : POSITIVE);
-      const size = Math.abs(place);
-      batch = { colour: tint, alpha: size / LEVELS, lane, level: size, filled: 0, from: new Uint32Array(count), to: new Uint32Array(count) };
-      made.set(place, batch);
-    }
-    batch.from[batch.filled] = lines.from[at];
-    batch.to[batch.filled] = lines.to[at];
-    batch.filled++;
+  counts[LEVELS] = 0; // too faint
+  const ends = counts.map((_, place) => counts.subarray(0, place).reduce((sum, one) => sum + one, 0));
+  const starts = ends.slice();
+  const from = new Uint32Array(count);
+  const to = new Uint32Array(count);
+  for (let at = 0; at < count; at++) {
+    if (bucket[at] === 0) continue;
+    const place = ends[bucket[at] + LEVELS]++;
+    from[place] = lines.from[at];
+    to[place] = lines.to[at];
   }
-  return [...made.values()];
+  return [...starts.keys()].flatMap((place) => {
+    const [start, end] = [starts[place], ends[place]];
+    const size = Math.abs(place - LEVELS);
+    const tint = colour ?? (place < LEVELS ? NEGATIVE : POSITIVE);
+    return start < end ? [{ colour: tint, alpha: size / LEVELS, lane, level: size, from: from.subarray(start, end), to: to.subarray(start, end) }] : [];
+  });
 }

@@ -62,7 +62,9 @@ export function signed(value: number, most: number, dark: boolean): Rgb {
 }
 
 /** Line opacity of a weight: bent a little, so that even attention over many tokens is a haze and not nothing. */
-export const opacity = (weight: number): number => Math.min(1, Math.abs(weight)) ** 0.75;
+export const opacity = (weight: number): number => bent(Math.min(1, Math.abs(weight)));
+/** x^¾, several times as fast as asking for the power. */
+export const bent = (x: number): number => Math.sqrt(x * Math.sqrt(x));
 
 /** Heat of a weight from 0 to 1, as 256 colours; √ so that small weights can be told apart. */
 export function heatScale(dark: boolean): Rgb[] {

@@ -1,98 +1,213 @@
-// Lines laid down as ink, on the processor. Measured on a machine with no GPU, this is 30 times as fast as
-// WebGL there and 60 times as fast as canvas strokes, and it looks the same everywhere.
+// Lines laid down as ink, on the processor: without a GPU many times as fast as WebGL or canvas strokes, and the same
+// everywhere. Depth of ink adds up where lines cross, and alpha = 1 − e^(−depth): the same as laying one over the
+// other. Where heads cross, their colours mix by depth, so that none hides another.
 import type { Rgb } from "./colour";
 
+/** Lines of one colour and depth, from the left edge to the right one; row r is at r·row + lower on either. */
+export interface Stroke {
+  colour: Rgb;
+  depth: number;
+  lower: number;
+  from: Uint32Array;
+  to: Uint32Array;
+}
+
+/** Columns that are finished together, so that all that is written to stays in the cache; a power of two. */
+const STRIP = 64;
 /** Rows above and below the picture into which a line may run over, so that nothing is checked on the way. */
 const MARGIN = 40;
 const THICKEST = 36;
+/** Lines between two chances to stop. */
+const SOME = 8192;
+/** Depth 1 in whole numbers, and one row: the inner loop runs in integers, several times as fast as in floats. */
+const UNIT = 1 << 14;
+const ROW = 1 << 16;
 
-/**
- * Depth of ink adds up where lines cross, and alpha = 1 − e^(−depth): the same as laying one over the other.
- * Where heads cross, their colours mix by depth, so that none hides another.
- */
 export class Ink {
-  /** Depth of the colour now in use. */
-  private readonly wet: Float32Array;
-  /** Places that hold wet ink, so that settling a few lines does not walk the whole picture. */
-  private readonly touched: Int32Array;
-  private count = 0;
-  /** Per pixel: red, green and blue times depth, and depth. */
-  private readonly dry: Float32Array;
+  readonly picture: ImageData;
+  private readonly pixels: Uint32Array;
+  /** Of many lines: depth in one strip, a plane a colour. */
+  private wet = new Int32Array(0);
+  /** Of few lines: red, green and blue times depth, and depth, of the whole picture. */
+  private mixed = new Float32Array(0);
+  /** The part of a line that is in the picture, as `clip` found it: columns, upper edge at the first, fall, height. */
+  private first = 0;
+  private last = 0;
+  private top = 0;
+  private slope = 0;
+  private tall = 0;
 
   constructor(
     readonly width: number,
     readonly height: number,
   ) {
-    this.wet = new Float32Array(width * (height + 2 * MARGIN));
-    this.touched = new Int32Array(this.wet.length);
-    this.dry = new Float32Array(width * height * 4);
+    this.picture = new ImageData(width, height);
+    this.pixels = new Uint32Array(this.picture.data.buffer);
   }
 
-  /** From the left edge at height y0 to the right edge at y1. */
-  line(y0: number, y1: number, depth: number, thick: number): void {
-    const { width, height, wet, touched } = this;
-    let { count } = this;
-    const slope = (y1 - y0) / width;
-    const tall = Math.min(THICKEST, thick * Math.sqrt(1 + slope * slope));
-    let top = y0 + slope * 0.5 - tall / 2;
-    let [first, last] = [0, width];
-    if (slope !== 0) {
-      const [a, b] = [(-tall - top) / slope, (height - top) / slope];
-      first = Math.max(0, Math.ceil(Math.min(a, b)));
-      last = Math.min(width, Math.floor(Math.max(a, b)) + 1);
-    } else if (top <= -tall || top >= height) return;
-    top += first * slope + MARGIN;
-    for (let x = first; x < last; x++, top += slope) {
-      const row = top | 0;
-      let place = row * width + x;
-      const share = row + 1 - top;
-      let left = tall;
-      for (let part = Math.min(share, tall); left > 1e-3; part = Math.min(1, left)) {
-        if (wet[place] === 0) touched[count++] = place;
-        wet[place] += depth * part;
-        left -= part;
-        place += width;
+  /** Makes the picture anew of a few thousand lines, at once. */
+  few(strokes: Stroke[], row: number, thick: number): void {
+    const { width, pixels } = this;
+    if (this.mixed.length === 0) this.mixed = new Float32Array(4 * width * (this.height + 2 * MARGIN));
+    else this.mixed.fill(0);
+    for (const stroke of strokes) this.mix(stroke, row, thick);
+    const { mixed } = this;
+    for (let at = 0, place = 4 * MARGIN * width; at < pixels.length; at++, place += 4) {
+      pixels[at] = pixel(mixed[place], mixed[place + 1], mixed[place + 2], mixed[place + 3]);
+    }
+  }
+
+  private mix({ colour: [red, green, blue], depth, lower, from, to }: Stroke, row: number, thick: number): void {
+    const { width, mixed } = this;
+    for (let at = 0; at < from.length; at++) {
+      if (!this.clip(from[at] * row + lower, to[at] * row + lower, thick, 0, width)) continue;
+      const { last, slope, tall } = this;
+      let { top } = this;
+      for (let x = this.first; x < last; x++, top += slope) {
+        const line = top | 0;
+        let place = 4 * (line * width + x);
+        let rest = tall;
+        for (let part = Math.min(line + 1 - top, tall); rest > 1e-3; part = Math.min(1, rest)) {
+          const deep = depth * part;
+          mixed[place] += deep * red;
+          mixed[place + 1] += deep * green;
+          mixed[place + 2] += deep * blue;
+          mixed[place + 3] += deep;
+          rest -= part;
+          place += 4 * width;
+        }
       }
     }
-    this.count = count;
   }
 
-  /** The colour now in use joins the picture. */
-  settle([red, green, blue]: Rgb): void {
-    const { wet, dry, touched } = this;
-    const start = MARGIN * this.width;
-    const size = this.width * this.height;
-    // Many places are faster to walk in order than as they were touched.
-    const most = this.count > size / 4;
-    for (let at = 0; at < (most ? wet.length : this.count); at++) {
-      const place = most ? at : touched[at];
-      const depth = wet[place];
-      if (depth === 0) continue;
-      wet[place] = 0;
-      const out = place - start;
-      if (out < 0 || out >= size) continue;
-      dry[4 * out] += red * depth;
-      dry[4 * out + 1] += green * depth;
-      dry[4 * out + 2] += blue * depth;
-      dry[4 * out + 3] += depth;
+  /** Makes the picture anew of any number of lines, strip by strip from the left; stops now and then. */
+  *many(strokes: Stroke[], row: number, thick: number): Generator<void, void> {
+    const colours = byColour(strokes);
+    const size = STRIP * (this.height + 2 * MARGIN);
+    if (this.wet.length < colours.length * size) this.wet = new Int32Array(colours.length * size);
+    const [low, high] = this.reach(strokes, row, thick);
+    this.pixels.fill(0);
+    let laid = 0;
+    for (let left = 0; left < this.width; left += STRIP) {
+      const wide = Math.min(STRIP, this.width - left);
+      this.wet.fill(0, 0, colours.length * size);
+      for (const [plane, mine] of colours.entries()) {
+        const wet = this.wet.subarray(plane * size, (plane + 1) * size);
+        for (const stroke of mine) {
+          for (let at = 0; at < stroke.from.length; at += SOME) {
+            const end = Math.min(stroke.from.length, at + SOME);
+            this.lay(wet, stroke, at, end, row, thick, left, wide);
+            laid += end - at;
+            if (laid < SOME) continue;
+            yield;
+            laid = 0;
+          }
+        }
+      }
+      this.develop(colours.map(([{ colour }]) => colour), size, left, wide, low, high);
     }
-    this.count = 0;
   }
 
-  picture(): ImageData {
-    const out = new ImageData(this.width, this.height);
-    const { data } = out;
-    const { dry } = this;
-    for (let at = 0; at < data.length; at += 4) {
-      const depth = dry[at + 3];
-      if (depth === 0) continue;
-      data[at] = dry[at] / depth;
-      data[at + 1] = dry[at + 1] / depth;
-      data[at + 2] = dry[at + 2] / depth;
-      data[at + 3] = ALPHA[Math.min(ALPHA.length - 1, (depth * STEPS) | 0)];
+  /** First and last row of the picture that lines can be in. */
+  private reach(strokes: Stroke[], row: number, thick: number): [number, number] {
+    let [low, high] = [this.height, 0];
+    for (const { lower, from, to } of strokes) {
+      for (const side of [from, to]) {
+        for (let at = 0; at < side.length; at++) {
+          low = Math.min(low, side[at] * row + lower);
+          high = Math.max(high, side[at] * row + lower);
+        }
+      }
     }
-    return out;
+    const more = 2 + Math.min(THICKEST, thick * 4);
+    return [Math.max(0, Math.floor(low - more)), Math.min(this.height, Math.ceil(high + more))];
   }
+
+  private lay(wet: Int32Array, { depth, lower, from, to }: Stroke, start: number, end: number, row: number, thick: number, left: number, wide: number): void {
+    for (let at = start; at < end; at++) {
+      if (!this.clip(from[at] * row + lower, to[at] * row + lower, thick, left, wide)) continue;
+      const { first, last, tall } = this;
+      // Side by side as many hairs as fill it, each shared by the two pixels it lies between.
+      const hairs = Math.max(1, Math.round(tall - 0.25));
+      const deep = ((depth * tall * UNIT) / hairs) | 0;
+      const step = (this.slope * ROW) | 0;
+      for (let hair = 0; hair < hairs; hair++) {
+        let top = ((this.top + ((hair + 0.5) * tall) / hairs - 0.5) * ROW) | 0;
+        for (let x = first | 0; x < last; x++) {
+          const place = (top >> 16) * STRIP + x;
+          const part = (deep * ((top >> 8) & 255)) >> 8;
+          wet[place] += deep - part;
+          wet[place + STRIP] += part;
+          top = (top + step) | 0;
+        }
+      }
+    }
+  }
+
+  /** Whether a line is seen between two columns, and which part of it. */
+  private clip(y0: number, y1: number, thick: number, left: number, wide: number): boolean {
+    const slope = (y1 - y0) / this.width;
+    const tall = Math.min(THICKEST, thick * Math.sqrt(1 + slope * slope));
+    const top = y0 + slope * (left + 0.5) - tall / 2;
+    const bottom = top + slope * (wide - 1);
+    let first = 0;
+    let last = wide;
+    if (top <= -tall || bottom <= -tall || top >= this.height || bottom >= this.height) {
+      if (slope === 0) return false;
+      const a = (-tall - top) / slope;
+      const b = (this.height - top) / slope;
+      first = Math.max(0, Math.ceil(Math.min(a, b)));
+      last = Math.min(wide, Math.floor(Math.max(a, b)) + 1);
+      if (first >= last) return false;
+    }
+    this.first = first;
+    this.last = last;
+    this.top = top + first * slope + MARGIN;
+    this.slope = slope;
+    this.tall = tall;
+    return true;
+  }
+
+  /** From ink to pixels. */
+  private develop(colours: Rgb[], size: number, left: number, wide: number, low: number, high: number): void {
+    const { wet, pixels, width } = this;
+    const rgb = Float64Array.from(colours.flat(), (part) => part / UNIT);
+    for (let y = low; y < high; y++) {
+      for (let x = 0; x < wide; x++) {
+        let place = (y + MARGIN) * STRIP + x;
+        let red = 0;
+        let green = 0;
+        let blue = 0;
+        let depth = 0;
+        for (let at = 0; at < rgb.length; at += 3, place += size) {
+          const part = wet[place];
+          red += part * rgb[at];
+          green += part * rgb[at + 1];
+          blue += part * rgb[at + 2];
+          depth += part;
+        }
+        pixels[y * width + left + x] = pixel(red, green, blue, depth / UNIT);
+      }
+    }
+  }
+}
+
+/** Red, green, blue and alpha in the bytes of one number, as little-endian machines, all of today's, have them. */
+function pixel(red: number, green: number, blue: number, depth: number): number {
+  if (depth === 0) return 0;
+  const alpha = ALPHA[Math.min(ALPHA.length - 1, (depth * STEPS) | 0)];
+  return (alpha << 24) | ((blue / depth + 0.5) << 16) | ((green / depth + 0.5) << 8) | (red / depth + 0.5);
+}
+
+function byColour(strokes: Stroke[]): Stroke[][] {
+  const out = new Map<string, Stroke[]>();
+  for (const stroke of strokes) {
+    const name = stroke.colour.join();
+    const known = out.get(name);
+    if (known) known.push(stroke);
+    else out.set(name, [stroke]);
+  }
+  return [...out.values()];
 }
 
 const STEPS = 256;

@@ -1,6 +1,7 @@
 // Paints batches of lines on a canvas: the strongest at once, the faint rest over the next frames.
 import type { Batch } from "./batch";
-import { depthOf, Ink } from "./ink";
+import { depthOf, Ink, type Stroke } from "./ink";
+import { NOTHING_YET, Slices } from "./slices";
 
 /** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
 export interface Place {
@@ -18,9 +19,9 @@ export interface Place {
 /** Enough to tell heads apart, little enough that a line still ends at its token. */
 export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
-/** Lines in the first frame, and how long the following ones may take (ms). */
-const FIRST = 4000;
-const FRAME = 24;
+/** Lines drawn at once. Of more, the strongest are drawn first while one scrolls and where all take long (in pixel steps). */
+const FEW = 1600;
+const LONG = 100_000_000;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
@@ -30,7 +31,8 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
     canvas.width = w;
     canvas.height = h;
   }
-  const context = canvas.getContext("2d") as CanvasRenderingContext2D;
+  // Pixels come from the processor, so a canvas on the GPU would only have to wait for them.
+  const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
   return context;
@@ -54,12 +56,14 @@ function inView(all: Batch[], { row, top, height }: Place): Batch[] {
 }
 
 export class Painter {
-  private frame = 0;
+  private readonly slices = new Slices();
+  private ink: Ink | undefined;
+  private blank = true;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
   stop(): void {
-    cancelAnimationFrame(this.frame);
+    this.slices.stop();
   }
 
   /** `done` is called when every line is on screen, with the share of their strength that they were drawn at. */
@@ -71,43 +75,43 @@ export class Painter {
     const screen = window.devicePixelRatio || 1;
     const ratio = count * wide * screen > DENSE ? Math.min(1, screen) : Math.min(2, screen);
     const context = sized(this.canvas, place.width, place.height, ratio);
-    const ink = new Ink(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(place.height * ratio)));
+    const ink = this.inkOf(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(place.height * ratio)));
+    const show = () => context.putImageData(ink.picture, Math.round(place.x0 * ratio), 0);
     const thick = (count > 20_000 ? Math.min(1, place.thick) : place.thick) * ratio;
-    const show = () => context.putImageData(ink.picture(), Math.round(place.x0 * ratio), 0);
-    const [strong, faint] = split(seen, FIRST);
     const strength = strengthFor(seen, place, thick / ratio);
-    const look = { ratio, thick, strength };
-    const work = strokes(ink, faint, place, look);
-    for (const _ of strokes(ink, strong, place, look));
-    show();
-    let shown = performance.now();
-    const more = () => {
-      const end = performance.now() + FRAME;
-      let finished = false;
-      while (!finished && performance.now() < end) finished = work.next().done ?? false;
-      if (finished || performance.now() - shown > 200) {
-        show();
-        shown = performance.now();
-      }
-      if (finished) done(strength);
-      else this.frame = requestAnimationFrame(more);
+    const row = place.row * ratio;
+    const strokes = seen.map(({ colour, alpha, lane, from, to }): Stroke => {
+      const lower = row / 2 + (lane * place.spread - place.top) * ratio;
+      return { colour, depth: depthOf(alpha) * strength, lower, from, to };
+    });
+    const whole = () => {
+      show();
+      this.blank = false;
+      done(strength);
     };
-    if (faint.length === 0) done(strength);
-    else this.frame = requestAnimationFrame(more);
+    if (count <= FEW) {
+      ink.few(strokes, row, thick);
+      return whole();
+    }
+    const soon = this.blank && count * wide * ratio < LONG;
+    if (!soon) {
+      ink.few(strongest(strokes, FEW), row, thick);
+      show();
+    }
+    this.slices.run(ink.many(strokes, row, thick), whole, soon ? NOTHING_YET : undefined);
+  }
+
+  private inkOf(width: number, height: number): Ink {
+    if (this.ink?.width !== width || this.ink.height !== height) this.ink = new Ink(width, height);
+    return this.ink;
   }
 }
 
-/** The first so many lines, and the rest. Batches come strongest first. */
-function split(all: Batch[], most: number): [Batch[], Batch[]] {
+/** Those that come first and are so many lines at the most, but one stroke at least. Batches come strongest first. */
+function strongest(strokes: Stroke[], most: number): Stroke[] {
   let left = most;
-  const at = all.findIndex((batch) => (left -= batch.from.length) < 0);
-  return at < 0 ? [all, []] : [all.slice(0, Math.max(1, at)), all.slice(Math.max(1, at))];
-}
-
-interface Look {
-  ratio: number;
-  thick: number;
-  strength: number;
+  const at = strokes.findIndex((stroke) => (left -= stroke.from.length) < 0);
+  return at < 0 ? strokes : strokes.slice(0, Math.max(1, at));
 }
 
 /** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
@@ -117,38 +121,16 @@ const FULLEST = 0.8;
 export function strengthFor(all: Batch[], { x0, x1, row, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
   let ink = 0;
+  let rows = 1;
   for (const batch of all) {
     const cover = batch.alpha * thick;
     for (let at = 0; at < batch.from.length; at++) {
       const [a, b] = [batch.from[at] * row - top, batch.to[at] * row - top];
       const fall = Math.abs(b - a);
       const seen = fall > 1 ? Math.min(1, (Math.min(height, Math.max(a, b)) - Math.max(0, Math.min(a, b))) / fall) : 1;
-      ink += cover * Math.max(0, seen) * Math.hypot(wide, fall);
+      ink += cover * Math.max(0, seen) * Math.sqrt(wide * wide + fall * fall);
+      if (batch.from[at] >= rows) rows = batch.from[at] + 1;
     }
   }
-  const rows = all.reduce((most, batch) => batch.from.reduce((last, at) => Math.max(last, at + 1), most), 1);
   return Math.min(1, (FULLEST * wide * Math.min(height, rows * row)) / Math.max(1, ink));
-}
-
-/** Lays lines colour by colour, pausing every few hundred. */
-function* strokes(ink: Ink, all: Batch[], place: Place, { ratio, thick, strength }: Look): Generator<void, void> {
-  const row = place.row * ratio;
-  for (const batches of byColour(all).values()) {
-    for (const batch of batches) {
-      const lower = row / 2 + (batch.lane * place.spread - place.top) * ratio;
-      const depth = depthOf(batch.alpha) * strength;
-      for (let at = 0; at < batch.from.length; at++) {
-        ink.line(batch.from[at] * row + lower, batch.to[at] * row + lower, depth, thick);
-        if (at % 256 === 255) yield;
-      }
-    }
-    ink.settle(batches[0].colour);
-    yield;
-  }
-}
-
-function byColour(all: Batch[]): Map<string, Batch[]> {
-  const out = new Map<string, Batch[]>();
-  for (const batch of all) out.set(batch.colour.join(), [...(out.get(batch.colour.join()) ?? []), batch]);
-  return out;
 }

@@ -1,6 +1,6 @@
 // Thumbnails of a head's lines, written straight into pixels: their cost depends on their size, not on the tokens.
 import type { HeadRows } from "../weights/rows";
-import type { Rgb } from "./colour";
+import { bent, type Rgb } from "./colour";
 
 /**
  * Ink per pixel (width·height) of all lines from left to right. Tokens that share a pixel row share a
@@ -9,20 +9,18 @@ import type { Rgb } from "./colour";
 export function ink(head: HeadRows, width: number, height: number): Float32Array {
   const bins = new Float32Array(height * height);
   const rows = Math.max(head.n, head.m);
-  const place = (at: number) => Math.min(height - 1, Math.floor(((at + 0.5) * height) / rows));
-  const crowd = Math.max(1, rows / height);
-  for (let row = 0; row < head.n; row++) {
-    const start = place(row) * height;
-    for (let at = row * head.k; at < (row + 1) * head.k; at++) {
-      const weight = head.weight[at];
-      if (weight !== 0) bins[start + place(head.index[at])] += weight / crowd;
-    }
+  const place = Uint32Array.from({ length: rows }, (_, at) => Math.min(height - 1, Math.floor(((at + 0.5) * height) / rows)));
+  const share = Math.min(1, height / rows);
+  const { n, k, weight, index } = head;
+  for (let row = 0; row < n; row++) {
+    const start = place[row] * height;
+    for (let at = row * k; at < (row + 1) * k; at++) bins[start + place[index[at]]] += weight[at] * share;
   }
   return lay(bins, width, height);
 }
 
 function lay(bins: Float32Array, width: number, height: number): Float32Array {
-  const out = new Float32Array(width * height);
+  const out = new Float32Array(width * (height + 1)); // one row more, so that nothing is checked on the way
   for (let from = 0; from < height; from++) {
     for (let to = 0; to < height; to++) {
       const weight = bins[from * height + to];
@@ -32,14 +30,14 @@ function lay(bins: Float32Array, width: number, height: number): Float32Array {
       // Each step is shared by the two pixels it lies between, so that slanted lines are smooth.
       for (let x = 0; x < width; x++, y += step) {
         const row = y | 0;
-        const lower = y - row;
         const place = row * width + x;
-        out[place] += weight * (1 - lower);
-        if (lower > 0.01) out[place + width] += weight * lower;
+        const lower = weight * (y - row);
+        out[place] += weight - lower;
+        out[place + width] += lower;
       }
     }
   }
-  return out;
+  return out.subarray(0, width * height);
 }
 
 /** Ink to pixels: colour by sign, opacity bent so that one full line is clear and many do not blot. */
@@ -55,6 +53,6 @@ export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8C
     out[4 * at] = tint[0];
     out[4 * at + 1] = tint[1];
     out[4 * at + 2] = tint[2];
-    out[4 * at + 3] = 255 * (1 - Math.exp(-1.6 * Math.abs(value) ** 0.75));
+    out[4 * at + 3] = 255 * (1 - Math.exp(-1.6 * bent(Math.abs(value))));
   }
 }

@@ -3,19 +3,25 @@ import { AtlasFailure } from "./packet";
 import type { Source } from "./source";
 
 export function storedSource(document: Document): Source {
-  const blocks = new Map<string, string>();
-  for (const block of document.querySelectorAll<HTMLScriptElement>("script[data-path]")) {
-    blocks.set(block.dataset["path"] ?? "", block.textContent ?? "");
-  }
+  const whole = new Promise<void>((resolve) => {
+    if (document.readyState !== "loading") resolve();
+    else document.addEventListener("DOMContentLoaded", () => resolve(), { once: true });
+  });
   return {
     live: false,
-    get(path) {
-      const text = blocks.get(path);
-      if (text === undefined) return Promise.reject(new AtlasFailure(missing(path)));
-      return Promise.resolve(bytes(text.trim()));
+    async get(path) {
+      let block = blockOf(document, path);
+      // A large page starts with what it shows first; the rest is still being read.
+      if (!block) block = await whole.then(() => blockOf(document, path));
+      if (!block) throw new AtlasFailure(missing(path));
+      return bytes((block.textContent ?? "").trim());
     },
     ask: () => Promise.reject(new AtlasFailure("a saved page cannot compute; open the atlas with attention-atlas serve")),
   };
+}
+
+function blockOf(document: Document, path: string): Element | null {
+  return document.querySelector(`script[data-path="${CSS.escape(path)}"]`);
 }
 
 function missing(path: string): string {
@@ -26,6 +32,9 @@ function missing(path: string): string {
 }
 
 function bytes(base64: string): ArrayBuffer {
+  // Ten times as fast, in browsers since 2025.
+  const native = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, base64).buffer;
   const text = atob(base64);
   const out = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) out[at] = text.charCodeAt(at);

@@ -57,30 +57,35 @@ export function firstRow(edges: Edges, place: number, head: number): number {
   return row + head * edges.n[place];
 }
 
+/** Rounded ones travel as square roots in 65535ths. */
+function weightsOf(sent: Float32Array | Uint16Array): [weights: Float32Array, exact: boolean] {
+  if (sent instanceof Float32Array) return [sent, true];
+  const out = new Float32Array(sent.length);
+  for (let at = 0; at < out.length; at++) out[at] = (sent[at] * sent[at]) / (65535 * 65535);
+  return [out, false];
+}
+
+/** The first m of k columns. */
+function narrowed(weights: Float32Array, n: number, m: number, k: number): Float32Array {
+  const out = new Float32Array(n * m);
+  for (let row = 0; row < n; row++) out.set(weights.subarray(row * k, row * k + m), row * m);
+  return out;
+}
+
 /** `place` is the layer's place in the list, not its number in the model. */
 export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const n = edges.n[place];
   const m = edges.m[place];
   const k = edges.k;
   const first = firstRow(edges, place, head);
-  if (edges.index === null) {
-    const all = edges.weight.data as Float32Array;
-    if (k === m) return fromWhole(all.subarray(first * k, (first + n) * k), n, m);
-    const weights = new Float32Array(n * m);
-    for (let row = 0; row < n; row++) {
-      weights.set(all.subarray((first + row) * k, (first + row) * k + m), row * m);
-    }
-    return fromWhole(weights, n, m);
-  }
+  const [weight, exact] = weightsOf(edges.weight.data.subarray(first * k, (first + n) * k));
+  if (edges.index === null) return { ...fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m), exact };
   const index = edges.index.data.subarray(first * k, (first + n) * k);
-  const rounded = edges.weight.data.subarray(first * k, (first + n) * k);
-  const weight = new Float32Array(n * k);
-  for (let at = 0; at < weight.length; at++) weight[at] = rounded[at] / 65535;
   const rest = new Float32Array(n);
   for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
   const sums = edges.row_sum?.data;
   const sink = sums ? sinks(n, (row) => sums[first + row]) : new Float32Array(n);
-  return { n, m, k, index, weight, rest, sink, exact: false };
+  return { n, m, k, index, weight, rest, sink, exact };
 }
 
 /** One weight, by looking through its row. */

@@ -11,7 +11,7 @@ import type { LayerInfo } from "../../source/wire";
 export type Shown = "first" | "second" | "difference";
 
 export function thumbRows(desk: Desk, layer: LayerInfo, head: number, shown: Shown): HeadRows | null {
-  const [one, two] = [desk.one.ready, desk.two.ready];
+  const [one, two] = [desk.one.whole, desk.two.whole];
   if (!one) return null;
   if (shown === "first" || !two) return seen(desk, one, layer, head);
   if (shown === "second") return seen(desk, two, layer, head);

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from attention_atlas.record.call import Call
 from attention_atlas.record.finding import bound_of, relative_error, sane, worst
-from attention_atlas.record.layers import LayerCalls
 from attention_atlas.record.observe import Plain, module_outputs, observe, plain_outputs
 
 

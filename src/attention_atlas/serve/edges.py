@@ -16,9 +16,7 @@ import numpy.typing as npt
 from attention_atlas.serve.wire import Edges
 
 BUDGET = 6_000_000  # bytes of one packet
-EXACT = (
-    1_000_000  # bytes up to which nothing is rounded: a page opens sooner by what it need not read
-)
+EXACT = 1_000_000  # bytes up to which nothing is rounded; beyond, a page would open later for it
 FEWEST = 16  # links a row, whatever the budget
 _UNIT = 65535
 _SLACK = 1e-3

@@ -8,6 +8,8 @@ export interface Place {
   x0: number;
   x1: number;
   row: number;
+  /** How many rows there are, in view or not. */
+  rows: number;
   top: number;
   width: number;
   height: number;
@@ -39,7 +41,8 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
 }
 
 /** Only the lines of tokens in view: one that merely passes by tells nothing and hides the others. */
-function inView(all: Batch[], { row, top, height }: Place): Batch[] {
+function inView(all: Batch[], { row, rows, top, height }: Place): Batch[] {
+  if (top === 0 && rows * row <= height) return all;
   const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
   const seen = (at: number) => at >= first && at <= last;
   return all.map((batch) => {
@@ -75,7 +78,8 @@ export class Painter {
     const screen = window.devicePixelRatio || 1;
     const ratio = count * wide * screen > DENSE ? Math.min(1, screen) : Math.min(2, screen);
     const context = sized(this.canvas, place.width, place.height, ratio);
-    const ink = this.inkOf(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(place.height * ratio)));
+    const high = Math.min(place.height, place.rows * place.row - place.top);
+    const ink = this.inkOf(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio)));
     const show = () => context.putImageData(ink.picture, Math.round(place.x0 * ratio), 0);
     const thick = (count > 20_000 ? Math.min(1, place.thick) : place.thick) * ratio;
     const strength = strengthFor(seen, place, thick / ratio);
@@ -116,20 +120,19 @@ function strongest(strokes: Stroke[], most: number): Stroke[] {
 
 /** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
 const FULLEST = 0.8;
+const SAMPLE = 256;
 
-/** 1 for most inputs; less where so many lines cross that they would be one solid block. */
-export function strengthFor(all: Batch[], { x0, x1, row, top, height }: Place, thick: number): number {
+/** 1 for most inputs; less where so many lines cross that they would be one solid block. Of very many, a sample tells. */
+export function strengthFor(all: Batch[], { x0, x1, row, rows, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
   let ink = 0;
-  let rows = 1;
-  for (const batch of all) {
-    const cover = batch.alpha * thick;
-    for (let at = 0; at < batch.from.length; at++) {
-      const [a, b] = [batch.from[at] * row - top, batch.to[at] * row - top];
+  for (const { alpha, from, to } of all) {
+    const step = Math.max(1, Math.floor(from.length / SAMPLE));
+    for (let at = 0; at < from.length; at += step) {
+      const [a, b] = [from[at] * row - top, to[at] * row - top];
       const fall = Math.abs(b - a);
       const seen = fall > 1 ? Math.min(1, (Math.min(height, Math.max(a, b)) - Math.max(0, Math.min(a, b))) / fall) : 1;
-      ink += cover * Math.max(0, seen) * Math.sqrt(wide * wide + fall * fall);
-      if (batch.from[at] >= rows) rows = batch.from[at] + 1;
+      ink += step * alpha * thick * Math.max(0, seen) * Math.sqrt(wide * wide + fall * fall);
     }
   }
   return Math.min(1, (FULLEST * wide * Math.min(height, rows * row)) / Math.max(1, ink));

@@ -189,8 +189,8 @@ export interface Gaze {
 }
 
 /**
- * `edges/{i}/{tower}`: the strongest keys of every row of every head; `edges/{i}/{tower}/{layer}`:
- * the same of one layer, which is there sooner.
+ * `edges/{i}/{tower}`: the strongest keys of every row of every head.
+ * `edges/{i}/{tower}/{layer}`: the same of one layer, which is there sooner.
  *
  * Rows R run over layer, head, query. With `index` they are the top k, strongest first. Without,
  * the rows are complete, in the order of the keys, k = M. Weights are float32 as they are, or

@@ -3,6 +3,7 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import wabt from "wabt";
 import { defineConfig, type Plugin, type UserConfig } from "vite";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -48,8 +49,21 @@ function noErrorAtStart(): Plugin {
   };
 }
 
+/** WebAssembly text, assembled and as base64. */
+function wat(): Plugin {
+  return {
+    name: "atlas-wat",
+    async transform(code, id) {
+      if (!id.endsWith(".wat")) return null;
+      const module = (await wabt()).parseWat(id, code, { simd: true });
+      const bytes = Buffer.from(module.toBinary({}).buffer);
+      return { code: `export default ${JSON.stringify(bytes.toString("base64"))};`, map: null, moduleType: "js" };
+    },
+  };
+}
+
 export default defineConfig(({ mode }): UserConfig => {
-  const plugins = [svelte(), noErrorAtStart()];
+  const plugins = [svelte(), noErrorAtStart(), wat()];
   if (mode !== "page" && mode !== "widget" && mode !== "file") {
     return { plugins, test: { include: ["test/**/*.test.ts"] } } as UserConfig;
   }

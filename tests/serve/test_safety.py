@@ -109,7 +109,7 @@ def test_every_answer_has_the_safety_headers(client: TestClient, path: str) -> N
     policy = dict(
         part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";")
     )
-    assert policy["script-src"] == "'self'"
+    assert policy["script-src"] == "'self' 'wasm-unsafe-eval'"
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert headers["x-content-type-options"] == "nosniff"

@@ -1,7 +1,7 @@
 // Paints batches of lines on a canvas: the strongest at once, the faint rest over the next frames.
 import type { Batch } from "./batch";
 import { depthOf, Ink, type Stroke } from "./ink";
-import { NOTHING_YET, Slices } from "./slices";
+import { AT_ONCE, Slices } from "./slices";
 
 /** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
 export interface Place {
@@ -22,7 +22,7 @@ export interface Place {
 export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
 /** Lines drawn at once. Of more, the strongest are drawn first while one scrolls and where all take long (in pixel steps). */
-const FEW = 1600;
+const FEW = 4000;
 const LONG = 100_000_000;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
@@ -93,16 +93,12 @@ export class Painter {
       this.blank = false;
       done(strength);
     };
-    if (count <= FEW) {
-      ink.few(strokes, row, thick);
-      return whole();
-    }
     const soon = this.blank && count * wide * ratio < LONG;
-    if (!soon) {
-      ink.few(strongest(strokes, FEW), row, thick);
+    if (!soon && count > FEW) {
+      for (const _ of ink.lay(strongest(strokes, FEW), row, thick));
       show();
     }
-    this.slices.run(ink.many(strokes, row, thick), whole, soon ? NOTHING_YET : undefined);
+    this.slices.run(ink.lay(strokes, row, thick), whole, soon || count <= FEW ? AT_ONCE : undefined);
   }
 
   private inkOf(width: number, height: number): Ink {

@@ -2,8 +2,8 @@
 
 /** How long a slice may take (ms), so that the page still answers. */
 const SLICE = 24;
-/** Where nothing is on screen yet, there is nothing to answer to. */
-export const NOTHING_YET = 400;
+/** A first slice for work that is short, or where nothing is on screen yet: there is nothing to answer to. */
+export const AT_ONCE = 400;
 
 export class Slices {
   private now: Iterator<unknown> | null = null;

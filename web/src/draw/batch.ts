@@ -21,9 +21,10 @@ const LEVELS = 40;
 /** Fainter than this changes no pixel. */
 const FAINTEST = 0.006;
 
+const LEAST = FAINTEST ** (4 / 3);
+
 function level(weight: number): number {
-  const alpha = opacity(weight);
-  return alpha < FAINTEST ? 0 : Math.max(1, Math.round(alpha * LEVELS));
+  return Math.abs(weight) < LEAST ? 0 : Math.max(1, Math.round(opacity(weight) * LEVELS));
 }
 
 export function batches(sets: LineSet[]): Batch[] {

@@ -104,7 +104,8 @@ export class Pane {
           if (here()) this.failure = sentence(error);
         },
       );
-    const first = untrack(() => (view === "model" || this.whole ? undefined : this.desk.picks.layer));
+    // A large saved page has the layer that it opens with before all others; a server answers all at once.
+    const first = untrack(() => (this.desk.source.live || view === "model" || this.whole ? undefined : this.desk.picks.layer));
     if (first === undefined) return void all();
     this.desk.store.scene(number, tower, first).then((scene) => {
       if (here()) this.opening = scene;

@@ -28,14 +28,14 @@ COUNTS = (100, 200, 400)
 def one(folder: Path) -> None:
     """Measure a folder; prints seconds and the most MiB of its own."""
     own = [0.0]
-    threading.Thread(target=_watch, args=(own,), daemon=True).start()
+    threading.Thread(target=watch, args=(own,), daemon=True).start()
     start = time.perf_counter()
     measure_atlas(aa.open(folder), again=True, progress=False)
     seconds = time.perf_counter() - start
     print(json.dumps([seconds, own[0]]))
 
 
-def _watch(own: list[float]) -> None:
+def watch(own: list[float]) -> None:
     """MiB of its own at the most: shards are mapped, and what is read of them stays as long as
     nobody else needs the room, so the peak that Linux tells counts the files too."""
     while True:

@@ -1,13 +1,14 @@
 """Can an atlas of many pictures be built and served in bounded memory?
 
-    python -m benchmarks.vision                    1,000 pictures of 197 tokens
+    python -m benchmarks.vision                    250 and 1,000 pictures of 197 tokens
     python -m benchmarks.vision --pictures 20      a small one, to see that it runs
 
 A vision transformer of 12 layers × 3 heads × 64 with random weights reads 224 × 224 pixels in
 patches of 16. Each step runs in a process of its own, which says how long it took and how much
 memory it had at most: capture, layout (PCA, 5,000 tokens a head), measure, and the packets that a
 page asks for at first: about, one input, a gaze of one head, a rollout, points, the coarsest and
-the finest sheet of thumbnails. The same at a quarter of the pictures shows what grows.
+the finest sheet of thumbnails. The same at a quarter of the pictures shows what grows. Every step
+is added to vision.json as it ends, and the table drawn anew.
 """
 
 import argparse
@@ -15,14 +16,17 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.machine import about
-from benchmarks.measure import peak
+from benchmarks.measure import peak, watch
 
 RESULTS = Path(__file__).parent / "vision.md"
+NUMBERS = RESULTS.with_suffix(".json")
 SIZE, PATCH, LAYERS, HEADS, WIDTH = 224, 16, 12, 3, 192
 
 
@@ -95,50 +99,74 @@ STEPS: dict[str, Callable[[Path], None]] = {
 
 
 def one(step: str, folder: Path) -> None:
-    """Do one step; the last line printed is its seconds and peak MiB."""
+    """Do one step; the last line printed is its seconds, peak MiB, and MiB of its own at most."""
+    own = [0.0]
+    threading.Thread(target=watch, args=(own,), daemon=True).start()
     start = time.perf_counter()
     STEPS[step](folder)
-    print(json.dumps([time.perf_counter() - start, peak()]))
+    print(json.dumps([time.perf_counter() - start, peak(), own[0]]))
 
 
-def run(step: str, folder: Path) -> list[str]:
+def run(step: str, count: int, folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.vision", "--one", step, "--folder", str(folder)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.splitlines()
+    *lines, last = done.stdout.splitlines()
+    seconds, most, own = json.loads(last)
+    print(f"{count} pictures, {step}: {seconds:.1f} s, {most:.0f} MiB", flush=True)
+    return {
+        "pictures": count, "step": step, "seconds": seconds, "peak": most, "own": own,
+        "packets": [json.loads(line) for line in lines], "machine": about(),
+        "disk": sum(file.stat().st_size for file in (folder / "x.atlas").rglob("*.*")) / 2**20,
+    }  # fmt: skip
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "# Many pictures", "", rows[-1]["machine"], "",
+        "`peak` is all that the process had at most, files of the atlas that are mapped included: "
+        "they stay as long as nobody else needs the room. `own` is without them.", "",
+        "| pictures | step | seconds | own at most, MiB | peak, MiB |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in rows:
+        lines.append(
+            f"| {row['pictures']} | {row['step']} | {row['seconds']:.1f} | {row['own']:.0f} "
+            f"| {row['peak']:.0f} |"
+        )
+    sizes = {row["pictures"]: row["disk"] for row in rows}
+    lines += ["", *(f"{many} pictures: {disk:.0f} MiB on disk." for many, disk in sizes.items())]
+    lines += ["", "| pictures | packet | seconds | MB |", "|---|---|---|---|"]
+    for row in rows:
+        for told in row["packets"]:
+            lines.append(
+                f"| {row['pictures']} | {told['path']} | {told['seconds']:.3f} "
+                f"| {told['bytes'] / 1e6:.2f} |"
+            )
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pictures", type=int, default=1000)
+    parser.add_argument("--pictures", type=int, nargs="+", default=[250, 1000])
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--folder", type=Path, help="kept, so that other steps can follow later")
     parser.add_argument("--one", choices=STEPS)
-    parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
     if asked.one:
         one(asked.one, asked.folder)
         return
-    steps = ["| pictures | step | seconds | peak MiB |", "|---|---|---|---|"]
-    packets = ["| pictures | packet | seconds | MB |", "|---|---|---|---|"]
-    for count in (max(4, asked.pictures // 4), asked.pictures):
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            pictures(folder / "pictures", count)
-            for step in STEPS:
-                *lines, last = run(step, folder)
-                seconds, most = json.loads(last)
-                steps.append(f"| {count} | {step} | {seconds:.1f} | {most:.0f} |")
-                for line in lines:
-                    said = json.loads(line)
-                    packets.append(
-                        f"| {count} | {said['path']} | {said['seconds']:.3f} "
-                        f"| {said['bytes'] / 1e6:.2f} |"
-                    )
-            size = sum(file.stat().st_size for file in (folder / "x.atlas").rglob("*.*"))
-            steps.append(f"| {count} | folder on disk | – | {size / 2**20:.0f} |")
-    lines = ["# Many pictures", "", about(), "", *steps, "", *packets]
-    page = "\n".join(lines) + "\n"
-    print(page)
-    if asked.pictures == parser.get_default("pictures"):
-        RESULTS.write_text(page)
+    with tempfile.TemporaryDirectory() as place:
+        for count in asked.pictures:
+            folder = (asked.folder or Path(place)) / str(count)
+            if not folder.exists():
+                pictures(folder / "pictures", count)
+            for step in asked.steps:
+                row = run(step, count, folder)
+                known = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else []
+                same = (row["pictures"], row["step"])
+                rows = [old for old in known if (old["pictures"], old["step"]) != same] + [row]
+                rows.sort(key=lambda one: (one["pictures"], list(STEPS).index(one["step"])))
+                NUMBERS.write_text(json.dumps(rows, indent=1) + "\n")
+                RESULTS.write_text(page(rows))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,22 @@ def test_a_page_carries_its_overview_as_the_server_answers_it(
     assert all(packet == answers.packet(path)[0] for path, packet in carried.items())
 
 
+def test_a_large_page_opens_with_the_layer_that_it_shows(
+    gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "SOON", 1_000)
+    page = aa.head_view(gpt, layer=3).save(tmp_path / "page.html")
+    carried = _carried(page)
+    assert list(carried)[:3] == ["about", "input/0", "edges/0/decoder/3"]
+    assert list(carried)[3:] == ["edges/0/decoder", "input/1", "edges/1/decoder"]
+    answers = Answers(gpt)
+    assert all(packet == answers.packet(path)[0] for path, packet in carried.items())
+    whole, one = (wire.unpack(carried[f"edges/0/decoder{which}"])["weight"] for which in ("", "/3"))
+    np.testing.assert_array_equal(one, np.split(whole, 6)[3])
+    every = _carried(aa.model_view(gpt).save(tmp_path / "model.html"))
+    assert "edges/0/decoder/0" not in every  # all layers are shown at once
+
+
 def test_an_exact_page_carries_rows_and_vectors(
     gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

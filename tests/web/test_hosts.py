@@ -12,6 +12,7 @@ from typing import Any
 from urllib.request import urlopen
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -55,6 +56,58 @@ def test_a_saved_page_works_with_the_network_cut_and_asks_for_nothing(
     context.close()
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
     assert said == []
+
+
+def test_a_large_saved_page_opens_on_one_layer_and_has_the_others_too(
+    page: Page, tmp_path: Path
+) -> None:
+    draws = np.random.default_rng(0).dirichlet(np.full(90, 0.1), size=(6, 1, 12, 90))
+    attention, tokens = list(draws.astype(np.float32)), [f"w{at}" for at in range(90)]
+    path = aa.head_view(attention, tokens, layer=2).save(tmp_path / "page.html")
+    text = path.read_text("utf-8")
+    first, script, rest = (
+        text.index(one) for one in ("edges/0/self/2", "<script>(", 'edges/0/self"')
+    )
+    assert first < script < rest
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+    for layer in (2, 5):
+        page.get_by_label("Layer").select_option(str(layer))
+        page.get_by_test_id("query-0-7").hover()
+        said = page.locator("[data-testid^=key-0-][data-weight]")
+        expect(said.first).to_be_visible()
+        for one in said.all():
+            at = int((one.get_attribute("data-testid") or "").rsplit("-", 1)[1])
+            strongest = attention[layer][0, :, 7, at].max()
+            assert float(one.get_attribute("data-weight") or 0) == pytest.approx(
+                strongest, abs=2e-5
+            )
+
+
+def test_the_model_view_is_painted_once_at_any_width(
+    browser: Browser, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    """Words below the thumbnails must not change the height above them: it would never end."""
+    path = aa.model_view(subjects["gpt"]).save(tmp_path / "page.html")
+    for width in (900, 1100, 1280, 1440):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.add_init_script(_COUNT)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
+        page.wait_for_timeout(600)
+        before = page.evaluate("window.__sized")
+        page.wait_for_timeout(600)
+        assert page.evaluate("window.__sized") == before <= 3, width
+        page.close()
+
+
+# How often a canvas is given a size, which every painting of the model view begins with.
+_COUNT = """
+window.__sized = 0;
+const own = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, "width");
+Object.defineProperty(HTMLCanvasElement.prototype, "width", {
+  get: own.get, set(value) { window.__sized++; own.set.call(this, value); } });
+"""
 
 
 def test_a_saved_neuron_view_opens_on_its_neurons(

@@ -2,6 +2,8 @@
 import { AtlasFailure } from "./packet";
 import type { Source } from "./source";
 
+const ONE_LAYER = /^edges\/\d+\/[^/]+\/\d+$/;
+
 export function storedSource(document: Document): Source {
   const whole = new Promise<void>((resolve) => {
     if (document.readyState !== "loading") resolve();
@@ -11,8 +13,8 @@ export function storedSource(document: Document): Source {
     live: false,
     async get(path) {
       let block = blockOf(document, path);
-      // A large page starts with what it shows first; the rest is still being read.
-      if (!block) block = await whole.then(() => blockOf(document, path));
+      // A large page starts with what it shows first, one layer; the rest is still being read.
+      if (!block && !ONE_LAYER.test(path)) block = await whole.then(() => blockOf(document, path));
       if (!block) throw new AtlasFailure(missing(path));
       return bytes((block.textContent ?? "").trim());
     },

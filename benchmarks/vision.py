@@ -127,20 +127,20 @@ def page(rows: list[dict[str, Any]]) -> str:
         "they stay as long as nobody else needs the room. `own` is without them.", "",
         "| pictures | step | seconds | own at most, MiB | peak, MiB |", "|---|---|---|---|---|",
     ]  # fmt: skip
-    for row in rows:
-        lines.append(
-            f"| {row['pictures']} | {row['step']} | {row['seconds']:.1f} | {row['own']:.0f} "
-            f"| {row['peak']:.0f} |"
-        )
+    lines += [
+        f"| {row['pictures']} | {row['step']} | {row['seconds']:.1f} | {row['own']:.0f} "
+        f"| {row['peak']:.0f} |"
+        for row in rows
+    ]
     sizes = {row["pictures"]: row["disk"] for row in rows}
     lines += ["", *(f"{many} pictures: {disk:.0f} MiB on disk." for many, disk in sizes.items())]
     lines += ["", "| pictures | packet | seconds | MB |", "|---|---|---|---|"]
-    for row in rows:
-        for told in row["packets"]:
-            lines.append(
-                f"| {row['pictures']} | {told['path']} | {told['seconds']:.3f} "
-                f"| {told['bytes'] / 1e6:.2f} |"
-            )
+    lines += [
+        f"| {row['pictures']} | {told['path']} | {told['seconds']:.3f} "
+        f"| {told['bytes'] / 1e6:.2f} |"
+        for row in rows
+        for told in row["packets"]
+    ]
     return "\n".join(lines) + "\n"
 
 

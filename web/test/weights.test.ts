@@ -45,18 +45,16 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
   expect(made.rest[1]).toBeCloseTo(0.8);
-  expect(made.exact).toBe(false);
   expect([...dense(fromEdges(edges, 1, 1))]).toEqual([1, 0, 0, 0]);
 });
 
-test("complete edges that were rounded are all there, and not called exact", () => {
+test("complete edges that were rounded are all there, the small ones too", () => {
   const sent = [1, 0, 0.9999, 0.0001].map((weight) => Math.round(65535 * Math.sqrt(weight)));
   const edges: Edges = {
     input: 0, tower: "x", layers: [0], heads: [1], n: [2], m: [2], k: 2, index: null,
     weight: { data: Uint16Array.from(sent), shape: [2, 2] }, rest: { data: new Uint16Array(2), shape: [2] }, row_sum: null,
   };
   const made = fromEdges(edges, 0, 0);
-  expect(made.exact).toBe(false);
   expect(made.k).toBe(made.m);
   expect(made.weight[0]).toBe(1);
   expect(made.weight[2]).toBeCloseTo(0.9999, 4);
@@ -69,6 +67,16 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     weight: { data: Float32Array.of(1, 0, 0, 0.25, 0.75, 0), shape: [2, 3] }, rest: { data: new Uint16Array(2), shape: [2] }, row_sum: null,
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([[1, 0], [0.25, 0.75]]);
+});
+
+test("with nothing sifted, lines are the rows themselves and carry all there is", () => {
+  const whole = head([[0.5, 0.25, 0], [0, 0.5, 0.5]]);
+  const open = linesOf(whole, everything);
+  const sifted = linesOf(whole, { ...everything, threshold: 1e-9 });
+  const told = (lines: typeof open) => Array.from({ length: lines.count }, (_, at) => [lines.from[at], lines.to[at], lines.weight[at]]).filter(([, , weight]) => weight > 0);
+  expect(told(open)).toEqual(told(sifted));
+  expect([open.drawn, open.total]).toEqual([sifted.drawn, sifted.total]);
+  expect(open.weight).toBe(whole.weight);
 });
 
 test("threshold and top-k say how much of the attention they draw", () => {

@@ -63,7 +63,7 @@ export class ImageDesk {
   });
   /** Whether picture and attention are both there. */
   readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
-  readonly approximate: string = $derived.by(() => (this.rows && !this.rows.exact && this.refused?.name === this.wanted ? this.refused.why : ""));
+  readonly approximate: string = $derived.by(() => (this.rows && this.rows.k < this.rows.m && this.refused?.name === this.wanted ? this.refused.why : ""));
 
   /** The patch or other token whose view is on the picture: the picked one, else the one under the cursor. */
   readonly token: TokenPick | null = $derived.by(() => {

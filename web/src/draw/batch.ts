@@ -23,10 +23,6 @@ const FAINTEST = 0.006;
 
 const LEAST = FAINTEST ** (4 / 3);
 
-function level(weight: number): number {
-  return Math.abs(weight) < LEAST ? 0 : Math.max(1, Math.round(opacity(weight) * LEVELS));
-}
-
 export function batches(sets: LineSet[]): Batch[] {
   const out: (Batch & { level: number })[] = [];
   sets.forEach((set, at) => out.push(...ofSet(set, (at + 0.5) / sets.length - 0.5)));
@@ -38,11 +34,12 @@ function ofSet({ lines, colour }: LineSet, lane: number) {
   const bucket = new Int8Array(count);
   const counts = new Uint32Array(2 * LEVELS + 1);
   for (let at = 0; at < count; at++) {
-    const size = level(weight[at]);
-    bucket[at] = weight[at] < 0 ? -size : size;
+    const one = weight[at];
+    if (one < LEAST && one > -LEAST) continue;
+    const size = Math.round(opacity(one) * LEVELS) || 1;
+    bucket[at] = one < 0 ? -size : size;
     counts[bucket[at] + LEVELS]++;
   }
-  counts[LEVELS] = 0; // too faint
   const ends = counts.map((_, place) => counts.subarray(0, place).reduce((sum, one) => sum + one, 0));
   const starts = ends.slice();
   const from = new Uint32Array(count);

@@ -51,7 +51,7 @@ export function difference(first: HeadRows, second: HeadRows, rows: Pair[], colu
     }),
   );
   const whole = fromWhole(weight, rows.length, columns.length);
-  return { ...whole, sink: new Float32Array(rows.length), exact: first.exact && second.exact };
+  return { ...whole, sink: new Float32Array(rows.length) };
 }
 
 /** Units of the aligned tokens: one name where both agree, both names where they do not. */

@@ -33,6 +33,7 @@ export const everything: Sieve = {
 const SIDES = { all: null, aa: [0, 0], ab: [0, 1], ba: [1, 0], bb: [1, 1] } as const;
 
 export function linesOf(head: HeadRows, sieve: Sieve): Lines {
+  if (head.k === head.m && head.index instanceof Uint32Array && isOpen(sieve)) return every(head, head.index);
   const size = head.n * head.k;
   const out = { count: 0, from: new Uint32Array(size), to: new Uint32Array(size), weight: new Float32Array(size), drawn: 0, total: 0 };
   const sides = SIDES[sieve.filter];
@@ -59,6 +60,33 @@ export function linesOf(head: HeadRows, sieve: Sieve): Lines {
   return out;
 }
 
+const isOpen = ({ threshold, topk, filter }: Sieve): boolean => threshold === 0 && topk === 0 && filter === "all";
+
+/** All weights of complete rows as they lie there, with nothing copied. Lines of no weight are among them, and never drawn. */
+function every(head: HeadRows, to: Uint32Array): Lines {
+  const { n, k, weight, rest } = head;
+  let drawn = 0;
+  for (let at = 0; at < weight.length; at++) drawn += Math.abs(weight[at]);
+  let total = drawn;
+  for (let row = 0; row < n; row++) total += rest[row];
+  return { count: n * k, from: rowOf(n, k), to, weight, drawn, total };
+}
+
+const rowsOf = new Map<string, Uint32Array>();
+
+/** The row of every entry; shared by all heads of one size. */
+function rowOf(n: number, k: number): Uint32Array {
+  const name = `${n}×${k}`;
+  let rows = rowsOf.get(name);
+  if (!rows) {
+    rows = new Uint32Array(n * k);
+    for (let row = 0; row < n; row++) rows.fill(row, row * k, (row + 1) * k);
+    if (rowsOf.size > 8) rowsOf.clear();
+    rowsOf.set(name, rows);
+  }
+  return rows;
+}
+
 /** The k-th strongest weight of a row, among the columns that the filter lets through. */
 function kth(head: HeadRows, first: number, sieve: Sieve, sides: readonly [number, number] | null): number {
   const sizes: number[] = [];
@@ -82,7 +110,7 @@ export function share(drawn: number, total: number): string {
 export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
   const column = side === "query" ? lines.from : lines.to;
   const kept: number[] = [];
-  for (let place = 0; place < lines.count; place++) if (column[place] === at) kept.push(place);
+  for (let place = 0; place < lines.count; place++) if (column[place] === at && lines.weight[place] !== 0) kept.push(place);
   return {
     ...lines,
     count: kept.length,

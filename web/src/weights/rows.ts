@@ -1,7 +1,7 @@
 // One head's weights as rows of (key, weight) pairs, whether they came as the strongest few or whole.
 import type { Edges } from "../source/wire";
 
-/** N rows of k entries; entry e of row i is at i·k + e. Rows look, columns are looked at. */
+/** N rows of k entries, all keys where k = m; entry e of row i is at i·k + e. Rows look, columns are looked at. */
 export interface HeadRows {
   n: number;
   m: number;
@@ -12,8 +12,6 @@ export interface HeadRows {
   rest: Float32Array;
   /** Mass that went to no key at all: a sink (N). */
   sink: Float32Array;
-  /** Whether every key of every row is here, unrounded. */
-  exact: boolean;
 }
 
 const orders = new Map<string, Uint32Array>();
@@ -47,7 +45,7 @@ export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows
     for (let at = row * m; at < (row + 1) * m; at++) sum += weights[at];
     return sum;
   });
-  return { n, m, k: m, index: inOrder(n, m), weight: weights, rest: new Float32Array(n), sink, exact: true };
+  return { n, m, k: m, index: inOrder(n, m), weight: weights, rest: new Float32Array(n), sink };
 }
 
 /** Where a head's rows start among all rows, which run over layer, head, query. */
@@ -58,11 +56,11 @@ export function firstRow(edges: Edges, place: number, head: number): number {
 }
 
 /** Rounded ones travel as square roots in 65535ths. */
-function weightsOf(sent: Float32Array | Uint16Array): [weights: Float32Array, exact: boolean] {
-  if (sent instanceof Float32Array) return [sent, true];
+function weightsOf(sent: Float32Array | Uint16Array): Float32Array {
+  if (sent instanceof Float32Array) return sent;
   const out = new Float32Array(sent.length);
   for (let at = 0; at < out.length; at++) out[at] = (sent[at] * sent[at]) / (65535 * 65535);
-  return [out, false];
+  return out;
 }
 
 /** The first m of k columns. */
@@ -78,14 +76,14 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const m = edges.m[place];
   const k = edges.k;
   const first = firstRow(edges, place, head);
-  const [weight, exact] = weightsOf(edges.weight.data.subarray(first * k, (first + n) * k));
-  if (edges.index === null) return { ...fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m), exact };
+  const weight = weightsOf(edges.weight.data.subarray(first * k, (first + n) * k));
+  if (edges.index === null) return fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m);
   const index = edges.index.data.subarray(first * k, (first + n) * k);
   const rest = new Float32Array(n);
   for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
   const sums = edges.row_sum?.data;
   const sink = sums ? sinks(n, (row) => sums[first + row]) : new Float32Array(n);
-  return { n, m, k, index, weight, rest, sink, exact };
+  return { n, m, k, index, weight, rest, sink };
 }
 
 /** One weight, by looking through its row. */

@@ -53,5 +53,5 @@ export function mergeWords(head: HeadRows, rows: Unit[], columns: Unit[], hidden
       sink[row] += head.sink[position] / looking.length;
     }
   });
-  return { ...fromWhole(weight, rows.length, m), rest, sink, exact: head.exact };
+  return { ...fromWhole(weight, rows.length, m), rest, sink };
 }

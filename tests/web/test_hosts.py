@@ -72,7 +72,7 @@ def test_a_large_saved_page_opens_on_one_layer_and_has_the_others_too(
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
     for layer in (2, 5):
-        page.get_by_label("Layer").select_option(str(layer))
+        page.get_by_test_id("layer").select_option(str(layer))
         page.get_by_test_id("query-0-7").hover()
         said = page.locator("[data-testid^=key-0-][data-weight]")
         expect(said.first).to_be_visible()

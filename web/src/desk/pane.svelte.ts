@@ -89,7 +89,6 @@ export class Pane {
     const number = this.input();
     const tower = this.desk.tower;
     const { tab, pinned } = this.desk.picks;
-    const view = untrack(() => this.desk.picks.view);
     this.failure = undefined;
     if (number === null) return void (this.scene = this.opening = undefined);
     // The map needs an input's attention only once a point is picked; until then it is not sent.
@@ -105,9 +104,9 @@ export class Pane {
         },
       );
     // A large saved page has the layer that it opens with before all others; a server answers all at once.
-    const first = untrack(() => (this.desk.source.live || view === "model" || this.whole ? undefined : this.desk.picks.layer));
-    if (first === undefined) return void all();
-    this.desk.store.scene(number, tower, first).then((scene) => {
+    const { view, layer, known } = untrack(() => ({ ...this.desk.picks, known: this.whole !== undefined }));
+    if (this.desk.source.live || view === "model" || known) return void all();
+    this.desk.store.scene(number, tower, layer).then((scene) => {
       if (here()) this.opening = scene;
     }, () => {}).finally(all);
   }

@@ -16,7 +16,7 @@ export interface Stroke {
 /** Lines between two chances to stop. */
 const SOME = 8192;
 /** Among very many lines, those fainter than this are haze: drawn at half the size, for a quarter of the work. */
-const CROWD = 20_000;
+export const CROWD = 20_000;
 const HAZE = 0.02;
 /** Alpha by 256ths of depth. */
 const ALPHA = Uint8Array.from({ length: 1536 }, (_, at) => Math.round(255 * (1 - Math.exp(-(at + 0.5) / 256))));

@@ -1,6 +1,6 @@
-// Paints batches of lines on a canvas: the strongest at once, the faint rest over the next frames.
+// Paints batches of lines on a canvas: few at once, very many in slices, with the strongest before all.
 import type { Batch } from "./batch";
-import { depthOf, Ink, type Stroke } from "./ink";
+import { CROWD, depthOf, Ink, type Stroke } from "./ink";
 import { AT_ONCE, Slices } from "./slices";
 
 /** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
@@ -81,7 +81,7 @@ export class Painter {
     const high = Math.min(place.height, place.rows * place.row - place.top);
     const ink = this.inkOf(Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio)));
     const show = () => context.putImageData(ink.picture, Math.round(place.x0 * ratio), 0);
-    const thick = (count > 20_000 ? Math.min(1, place.thick) : place.thick) * ratio;
+    const thick = (count > CROWD ? Math.min(1, place.thick) : place.thick) * ratio;
     const strength = strengthFor(seen, place, thick / ratio);
     const row = place.row * ratio;
     const strokes = seen.map(({ colour, alpha, lane, from, to }): Stroke => {

@@ -1,6 +1,6 @@
 // Which lines are drawn, and how much of the attention they carry.
 import type { Picks } from "../source/wire";
-import type { HeadRows } from "./rows";
+import { inOrder, type HeadRows } from "./rows";
 
 export interface Lines {
   count: number;
@@ -69,22 +69,7 @@ function every(head: HeadRows, to: Uint32Array): Lines {
   for (let at = 0; at < weight.length; at++) drawn += Math.abs(weight[at]);
   let total = drawn;
   for (let row = 0; row < n; row++) total += rest[row];
-  return { count: n * k, from: rowOf(n, k), to, weight, drawn, total };
-}
-
-const rowsOf = new Map<string, Uint32Array>();
-
-/** The row of every entry; shared by all heads of one size. */
-function rowOf(n: number, k: number): Uint32Array {
-  const name = `${n}×${k}`;
-  let rows = rowsOf.get(name);
-  if (!rows) {
-    rows = new Uint32Array(n * k);
-    for (let row = 0; row < n; row++) rows.fill(row, row * k, (row + 1) * k);
-    if (rowsOf.size > 8) rowsOf.clear();
-    rowsOf.set(name, rows);
-  }
-  return rows;
+  return { count: n * k, from: inOrder("row", n, k), to, weight, drawn, total };
 }
 
 /** The k-th strongest weight of a row, among the columns that the filter lets through. */

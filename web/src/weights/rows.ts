@@ -16,14 +16,14 @@ export interface HeadRows {
 
 const orders = new Map<string, Uint32Array>();
 
-/** 0 … m−1 once for each row; shared, since every whole head of one size has the same. */
-function inOrder(n: number, m: number): Uint32Array {
-  const name = `${n}×${m}`;
+/** The row or the column of each of n·m entries; shared, since every whole head of one size has the same. */
+export function inOrder(what: "row" | "column", n: number, m: number): Uint32Array {
+  const name = `${what} ${n}×${m}`;
   let order = orders.get(name);
   if (!order) {
     order = new Uint32Array(n * m);
-    for (let at = 0; at < order.length; at++) order[at] = at % m;
-    if (orders.size > 8) orders.clear();
+    for (let at = 0; at < order.length; at++) order[at] = what === "row" ? Math.floor(at / m) : at % m;
+    if (orders.size > 16) orders.clear();
     orders.set(name, order);
   }
   return order;
@@ -45,7 +45,7 @@ export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows
     for (let at = row * m; at < (row + 1) * m; at++) sum += weights[at];
     return sum;
   });
-  return { n, m, k: m, index: inOrder(n, m), weight: weights, rest: new Float32Array(n), sink };
+  return { n, m, k: m, index: inOrder("column", n, m), weight: weights, rest: new Float32Array(n), sink };
 }
 
 /** Where a head's rows start among all rows, which run over layer, head, query. */
@@ -96,7 +96,7 @@ export function weightAt(head: HeadRows, row: number, column: number): number {
 
 /** All weights, row by row (n·m). */
 export function dense(head: HeadRows): Float32Array {
-  if (head.k === head.m && head.index === orders.get(`${head.n}×${head.m}`)) return head.weight;
+  if (head.k === head.m && head.index === orders.get(`column ${head.n}×${head.m}`)) return head.weight;
   const out = new Float32Array(head.n * head.m);
   for (let row = 0; row < head.n; row++) {
     for (let at = row * head.k; at < (row + 1) * head.k; at++) {

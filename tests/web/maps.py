@@ -1,5 +1,7 @@
 """What tests of the map share: where points must be on screen, and what colour is there."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,9 +32,35 @@ def picks(page: Page) -> dict[str, Any]:
     return found
 
 
+def eventually(page: Page, check: Callable[[], object]) -> None:
+    """The check must come true, however busy the machine is; what it says last is what fails."""
+    end = time.monotonic() + PATIENCE / 1000
+    while True:
+        try:
+            result = check()
+            assert result is None or result
+            return
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+        page.wait_for_timeout(50)
+
+
+def painted(page: Page) -> None:
+    """Until what was asked for is on the screen: three frames of the page's own, however slow."""
+    page.evaluate(
+        """() => new Promise(done => {
+          let left = 3;
+          const next = () => (left-- ? requestAnimationFrame(next) : done());
+          next();
+        })"""
+    )
+
+
 def settled(page: Page) -> None:
     """Until the camera rests and every point is drawn."""
     page.wait_for_timeout(350)
+    painted(page)
     page.wait_for_selector("[data-testid=map-canvas][data-whole=true]", timeout=PATIENCE)
 
 

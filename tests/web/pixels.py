@@ -8,7 +8,7 @@ import numpy.typing as npt
 from PIL import Image
 from playwright.sync_api import Page
 
-from tests.web.maps import PAPER
+from tests.web.maps import PAPER, painted
 
 Pixels = npt.NDArray[np.int64]
 Place = tuple[float, float, float, float]  # left, top, right, bottom
@@ -33,7 +33,8 @@ def cold(colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
 def canvas(page: Page) -> Pixels:
     """What the picture's canvas shows, with the mouse away from it."""
     page.mouse.move(2, 2)
-    page.wait_for_timeout(80)
+    page.wait_for_timeout(40)
+    painted(page)
     shot = page.get_by_test_id("image-canvas").screenshot()
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), np.int64)
 

@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.web import pictures
-from tests.web.maps import PAPER, SEEN
+from tests.web.maps import PAPER, SEEN, eventually
 from tests.web.pictures import BLUE, WHOLE, Scene
 from tests.web.pixels import Pixels, Place, at, canvas, click, cold, frames, hot, near
 
@@ -266,7 +266,7 @@ def test_two_pictures_stand_side_by_side_or_one_alone(open_scene: Open) -> None:
     page = open_scene("two", "arrows=false")
     assert len(frames(canvas(page))) == 2
     page.get_by_test_id("picture-1").click()
-    page.wait_for_timeout(100)
+    eventually(page, lambda: len(frames(canvas(page))) == 1)
     [(left, top, right, bottom)] = frames(canvas(page))
     assert (right - left) / (bottom - top) == pytest.approx(200 / 300, abs=0.02)
 

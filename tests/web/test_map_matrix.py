@@ -14,7 +14,9 @@ from tests.web.maps import (
     alone,
     corner,
     enter,
+    eventually,
     inked,
+    painted,
     panel,
     picks,
     pixels,
@@ -66,7 +68,7 @@ def test_the_wheel_goes_into_the_head_under_the_cursor_and_out_again_without_a_j
     entered = []
     for turn in [-120] * 9 + [120] * 9:
         page.mouse.wheel(0, turn)
-        page.wait_for_timeout(40)
+        painted(page)
         left, top, side = panel(page, "L2H3")
         sides.append(side)
         entered.append(picks(page)["mapHead"])
@@ -74,9 +76,8 @@ def test_the_wheel_goes_into_the_head_under_the_cursor_and_out_again_without_a_j
             assert (x - left) / side == pytest.approx(across, abs=0.004)
             assert (y - top) / side == pytest.approx(down, abs=0.004)
             assert max(sides[-1] / sides[-2], sides[-2] / sides[-1]) < 1.31
-    page.wait_for_timeout(300)
     assert sides[9] > 4 * start[2]
-    assert panel(page, "L2H3") == pytest.approx(start, abs=0.6)
+    eventually(page, lambda: panel(page, "L2H3") == pytest.approx(start, abs=0.6))
     assert picks(page)["mapHead"] is None
     for _ in range(9):
         page.mouse.wheel(0, -120)
@@ -113,7 +114,9 @@ def test_a_link_brings_the_view_back_and_back_undoes_a_step(open_map: Open) -> N
     enter(page, "L3H1")
     page.mouse.wheel(0, -200)
     page.mouse.move(600, 400)
-    page.wait_for_timeout(500)
+    settled(page)
+    page.wait_for_timeout(500)  # the address follows a moment later
+    painted(page)
     before, address = panel(page, "L3H1"), page.url
     page.goto("about:blank")
     page.goto(address)
@@ -122,11 +125,10 @@ def test_a_link_brings_the_view_back_and_back_undoes_a_step(open_map: Open) -> N
     assert picks(page)["colour"] == "mod5"
     assert panel(page, "L3H1") == pytest.approx(before, abs=2)
     page.keyboard.press("Escape")
+    eventually(page, lambda: picks(page)["mapHead"] is None)
     page.wait_for_timeout(300)
-    assert picks(page)["mapHead"] is None
     page.go_back()
-    page.wait_for_timeout(300)
-    assert picks(page)["mapHead"] == "L3H1"
+    eventually(page, lambda: picks(page)["mapHead"] == "L3H1")
 
 
 def mapped_colours(page: Page) -> list[str]:
@@ -241,9 +243,7 @@ def test_a_lost_picture_comes_back(open_map: Open) -> None:
     )
     page.wait_for_timeout(200)
     page.evaluate("() => lose.restoreContext()")
-    page.wait_for_timeout(300)
-    settled(page)
-    assert (pixels(page) == before).all()
+    eventually(page, lambda: (pixels(page) == before).all())
     page.get_by_test_id("colour").select_option("mod5")
     settled(page)
     assert (pixels(page) != before).any()

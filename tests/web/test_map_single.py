@@ -8,7 +8,19 @@ import numpy.typing as npt
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.maps import PAPER, alone, corner, enter, inked, picks, pixels, settled, spots
+from tests.web.maps import (
+    PAPER,
+    alone,
+    corner,
+    enter,
+    eventually,
+    inked,
+    painted,
+    picks,
+    pixels,
+    settled,
+    spots,
+)
 
 Open = Callable[..., Page]
 Mapped = dict[str, Any]
@@ -84,12 +96,12 @@ def test_hidden_tokens_count_for_the_lines_of_the_map_too(open_map: Open, mapped
     )
     expect(page.get_by_test_id("lines-0")).to_be_visible()
     page.get_by_test_id("hide-first").click()
-    page.wait_for_timeout(400)
     weights = atlas.weights(1, HEAD).copy()
     weights[0] = 0
     weights[:, 0] = 0
     left = weights.sum(1, keepdims=True)
-    assert lines(page) == expected_lines(np.divide(weights, left, where=left > 0, out=weights))
+    expected = expected_lines(np.divide(weights, left, where=left > 0, out=weights))
+    eventually(page, lambda: lines(page) == expected)
 
 
 def test_the_sentence_beside_the_map_is_the_head_view_and_the_mean_is_right(
@@ -142,9 +154,7 @@ def test_dots_grow_with_their_vectors_and_lengths_can_be_read(
     page = open_map("planted", "tab=map&map=pca-2d&mapHead=L0H4&labels=false")
     even = inked(pixels(page)).sum()
     page.get_by_test_id("size-by-norm").check()
-    page.wait_for_timeout(400)
-    settled(page)
-    assert inked(pixels(page)).sum() != even
+    eventually(page, lambda: inked(pixels(page)).sum() != even)
     page.get_by_test_id("colour").select_option("norm")
     settled(page)
     atlas = mapped["planted"]
@@ -175,17 +185,19 @@ def contrast(page: Page, atlas: Any) -> float:
 def test_names_can_be_shown_and_fidelity_is_told_with_its_meaning(
     open_map: Open, mapped: Mapped
 ) -> None:
-    page = open_map("gpt-map", f"tab=map&mapHead={HEAD}")
+    page = open_map("gpt-map", f"tab=map&mapHead={HEAD}&labels=false")
     figures = mapped["gpt-map"].layout("pca").of(HEAD)[1]
     shown = f"{figures['map.correlation']:.2f}".replace("-0.", "−.").replace("0.", ".")
     expect(page.get_by_test_id("fidelity")).to_contain_text(shown)
     page.get_by_test_id("fidelity").click()
     expect(page.get_by_test_id("fidelity-table")).to_contain_text("Spearman")
     over = "() => document.querySelectorAll('.aa-stage canvas')[1].toDataURL()"
-    named = page.evaluate(over)
+    painted(page)
+    bare = page.evaluate(over)
+    page.get_by_test_id("map-labels").check()
+    eventually(page, lambda: page.evaluate(over) != bare)
     page.get_by_test_id("map-labels").uncheck()
-    page.wait_for_timeout(100)
-    assert page.evaluate(over) != named
+    eventually(page, lambda: page.evaluate(over) == bare)
 
 
 def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: Open) -> None:
@@ -203,7 +215,8 @@ def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: O
     place = len(rows) // 2
     page.mouse.move(left + float(columns[place]), top + float(rows[place]))
     expect(page.get_by_test_id("point-tip")).to_be_visible()
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(500)  # the address follows a moment later
+    painted(page)
     address = page.url
     page.goto("about:blank")
     page.goto(address)

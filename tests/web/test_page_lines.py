@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.maps import eventually
+
 Open = Callable[..., Page]
 Subjects = dict[str, Any]
 
@@ -239,7 +241,9 @@ def test_lines_can_be_weighed_by_what_is_moved(open_page: Open, subjects: Subjec
     moved = atlas.weights(0, "L3H4") * np.linalg.norm(atlas.values("L3H4", 0), axis=1)
     expected = moved / moved.sum(axis=1, keepdims=True)
     page.get_by_test_id("query-0-7").hover()
-    page.wait_for_function("document.querySelectorAll('[data-testid^=key-0-][data-weight]').length")
-    page.wait_for_timeout(300)
-    for at, weight in told(page).items():
-        assert weight == pytest.approx(expected[7, at], abs=1e-5)
+
+    def right() -> bool:
+        said = told(page)
+        return said == pytest.approx({at: expected[7, at] for at in said}, abs=1e-5) and bool(said)
+
+    eventually(page, right)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.web.maps import painted
+
 Open = Callable[..., Page]
 Subjects = dict[str, Any]
 
@@ -148,7 +150,8 @@ def test_the_address_brings_everything_back_and_back_undoes_a_step(open_page: Op
     page.get_by_test_id("hide-first").click()
     page.wait_for_timeout(300)
     page.get_by_test_id("view-heat").click()
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(500)  # the address follows a moment later
+    painted(page)
     before = picks(page)
     page.reload()
     page.wait_for_selector("html[data-state=ready]")

@@ -105,6 +105,7 @@ def test_points_of_patches_are_the_patches_themselves(
     page = open_seeing("vit", "tab=map&mapHead=L2H1&patches=border&labels=false")
     maps.settled(page)
     page.wait_for_timeout(600)
+    maps.painted(page)
     shown = maps.pixels(page).astype(int)
     wanted = {colour for _, _, colour in patch_points(seeing["vit"])}
     seen = {
@@ -116,12 +117,12 @@ def test_points_of_patches_are_the_patches_themselves(
     frame = sum((np.abs(shown - colour).max(2) <= 2).sum() for colour in (maps.GREEN, maps.PINK))
     assert frame > 1000
     page.get_by_test_id("patches-off").click()
-    page.wait_for_timeout(300)
+    maps.settled(page)
     dots = maps.pixels(page).astype(int)
     left = {colour for colour in wanted if (np.abs(dots - colour).max(2) <= 6).sum() >= 20}
     assert len(left) < 0.1 * len(wanted)
     page.get_by_test_id("patches-fill").click()
-    page.wait_for_timeout(300)
+    maps.settled(page)
     tinted = maps.pixels(page).astype(int)
     green = {
         colour
@@ -135,6 +136,7 @@ def test_each_thumbnail_shows_its_own_patch(open_seeing: Open, seeing: dict[str,
     page = open_seeing("vit", "tab=map&mapHead=L2H1&labels=false")
     maps.settled(page)
     page.wait_for_timeout(600)
+    maps.painted(page)
     shown = maps.pixels(page).astype(int)
     spots, table = points(page, seeing["vit"], "L2H1")
     corner = maps.corner(page)
@@ -306,9 +308,8 @@ def test_a_picked_place_stays_where_windows_order_their_patches_otherwise(
     assert maps.picks(page)["token"]["position"] == moved
     page.keyboard.press("ArrowDown")
     page.wait_for_function("attentionAtlas.picks().layer === 1")
-    page.wait_for_timeout(200)
+    maps.eventually(page, lambda: maps.picks(page)["token"]["position"] != moved)
     now = maps.picks(page)["token"]["position"]
-    assert now != moved
     assert after[now] == pytest.approx(before[moved], abs=2)
 
 
@@ -333,6 +334,7 @@ def test_a_saved_picture_works_with_the_network_cut(
     expect(page.locator("[data-testid=image-canvas][data-whole=true]")).to_be_visible()
     page.keyboard.press("ArrowDown")
     page.wait_for_timeout(200)
+    maps.painted(page)
     assert page.get_by_role("alert").count() == 0
     context.close()
     assert said == []

@@ -13,6 +13,7 @@ _COLUMNS = (
     ("memory_mb", "memory, MB", ".0f"),
     ("make_s", "made in, s", ".1f"),
     ("paint_ms", "painted, ms", ".0f"),
+    ("whole_ms", "whole, ms", ".0f"),
     ("hover_ms", "hover, ms", ".0f"),
     ("load", "load", ".0f"),
 )
@@ -62,14 +63,18 @@ def _cell(row: Row, key: str, form: str) -> str:
 def _ratios(rows: Iterable[Row]) -> list[str]:
     """How many times sooner, where both were shown."""
     by = {(r["view"], r["layers"], r["tokens"], r["tool"]): r for r in rows}
-    lines = ["| view | heads | tokens | paints sooner | hovers sooner |", "|---|---|---|---|---|"]
+    lines = [
+        "| view | heads | tokens | paints sooner | is whole sooner | hovers sooner |",
+        "|---|---|---|---|---|---|",
+    ]
     for view, layers, tokens, tool in sorted(by):
         theirs = by.get((view, layers, tokens, "bertviz"))
         ours = by[view, layers, tokens, tool]
         if tool != "atlas" or theirs is None:
             continue
-        times = [_times(theirs.get(key), ours.get(key)) for key in ("paint_ms", "hover_ms")]
-        lines.append(f"| {view} | {layers}×12 | {tokens} | {times[0]} | {times[1]} |")
+        keys = ("paint_ms", "whole_ms", "hover_ms")
+        times = " | ".join(_times(theirs.get(key), ours.get(key)) for key in keys)
+        lines.append(f"| {view} | {layers}×12 | {tokens} | {times} |")
     return lines
 
 

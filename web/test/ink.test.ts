@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { batches, type LineSet } from "../src/draw/batch";
+import { NEGATIVE, POSITIVE } from "../src/draw/colour";
 import { Ink, type Stroke } from "../src/draw/ink";
 import { makeKernel, plain } from "../src/draw/kernel";
+import type { Lines } from "../src/weights/lines";
 
 beforeAll(() => {
   class Picture {
@@ -45,6 +48,31 @@ function expected(all: Stroke[], width: number, height: number, row: number, thi
 }
 
 const depthIn = (pixels: Uint8ClampedArray, at: number) => -Math.log(1 - Math.min(254.5, pixels[4 * at + 3]) / 255);
+
+describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("lines sorted by %s", (_, kernel) => {
+  const roll = dice(7);
+  const some = (count: number): Lines => {
+    const row = () => Uint32Array.from({ length: count }, () => Math.floor(60 * roll()));
+    const weight = Float32Array.from({ length: count }, () => (roll() - 0.3) ** 3 * 4);
+    return { count, from: row(), to: row(), weight, drawn: 0, total: 0 };
+  };
+
+  test.each([0, 1, 500])("%i of them: each once, by its opacity and sign, and only what has an end in view", (count) => {
+    const sets: LineSet[] = [{ lines: some(count), colour: null }, { lines: some(300), colour: [1, 2, 3] }];
+    const made = batches(sets, { first: 20, last: 31 }, kernel());
+    const found = made.flatMap(({ colour, alpha, lane, from, to }) => [...from].map((row, at) => [lane, row, to[at], alpha.toFixed(3), String(colour)].join(" ")));
+    const wanted = sets.flatMap(({ lines, colour }, set) =>
+      [...lines.weight].flatMap((weight, at) => {
+        const seen = [lines.from[at], lines.to[at]].some((row) => row >= 20 && row <= 31);
+        const opaque = Math.min(1, Math.abs(weight)) ** 0.75;
+        const tint = colour ?? (weight < 0 ? NEGATIVE : POSITIVE);
+        return seen && opaque >= 0.006 ? [[set / 2 - 0.25, lines.from[at], lines.to[at], (Math.max(1, Math.round(40 * opaque)) / 40).toFixed(3), String(tint)].join(" ")] : [];
+      }),
+    );
+    expect(found.sort()).toEqual(wanted.sort());
+    expect(made.map((batch) => batch.alpha)).toEqual([...made.map((batch) => batch.alpha)].sort((a, b) => b - a));
+  });
+});
 
 describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("ink by %s", (_, kernel) => {
   test("lies where the lines run, as deep as they are", () => {

@@ -99,7 +99,7 @@ def _inputs(picks: Mapping[str, Any]) -> list[int] | None:
 
 
 def _wait(page: Any) -> None:
-    page.wait_for_selector("html[data-state]", timeout=_PATIENCE)
+    page.wait_for_selector("html[data-state=ready], html[data-state=error]", timeout=_PATIENCE)
     html = page.locator("html")
     if html.get_attribute("data-state") == "error":
         raise StoreError(f"the figure cannot be drawn: {html.get_attribute('data-error')}")

@@ -38,7 +38,7 @@ export class Desk extends Sieving {
   /** All tokens in view, however small. */
   fit = $state(false);
   /** The page's state as tests and hosts read it. */
-  state: "opening" | "ready" | "error" = $state("opening");
+  state: "opening" | "drawing" | "ready" | "error" = $state("opening");
   failure = $state("");
 
   readonly dark = $derived.by(() => this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark");
@@ -186,6 +186,11 @@ export class Desk extends Sieving {
     this.picks.pinned = false;
   }
 
+  /** The strongest of very many lines are on their way to the screen, the others not yet. */
+  begun(): void {
+    if (this.state === "opening") this.state = "drawing";
+  }
+
   /** A panel's first full picture is on its way to the screen. */
   painted(): void {
     this.state = "ready";
@@ -194,7 +199,7 @@ export class Desk extends Sieving {
   sorry(words: string, grave: boolean): void {
     this.failure = words;
     if (!grave) this.painted();
-    else if (this.state === "opening") this.state = "error";
+    else if (this.state !== "ready") this.state = "error";
   }
 
   /** The map shows one head; the close-ups one or several. */

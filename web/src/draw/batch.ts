@@ -1,6 +1,7 @@
 // Lines sorted into batches of one colour and one opacity, strongest first, for canvas and for SVG alike.
 import type { Lines } from "../weights/lines";
-import { NEGATIVE, opacity, POSITIVE, type Rgb } from "./colour";
+import { NEGATIVE, POSITIVE, type Rgb } from "./colour";
+import { LEVELS, makeKernel, type Kernel } from "./kernel";
 
 export interface LineSet {
   lines: Lines;
@@ -17,43 +18,40 @@ export interface Batch {
   to: Uint32Array;
 }
 
-const LEVELS = 40;
-/** Fainter than this changes no pixel. */
-const FAINTEST = 0.006;
-
-const LEAST = FAINTEST ** (4 / 3);
-
-export function batches(sets: LineSet[]): Batch[] {
-  const out: (Batch & { level: number })[] = [];
-  sets.forEach((set, at) => out.push(...ofSet(set, (at + 0.5) / sets.length - 0.5)));
-  return out.sort((a, b) => b.level - a.level);
+/** Rows from the first to the last; a line is among them if one of its ends is. */
+export interface Range {
+  first: number;
+  last: number;
 }
+const EVERY: Range = { first: 0, last: 0x7fffffff };
 
-function ofSet({ lines, colour }: LineSet, lane: number) {
-  const { count, weight } = lines;
-  const bucket = new Int8Array(count);
-  const counts = new Uint32Array(2 * LEVELS + 1);
-  for (let at = 0; at < count; at++) {
-    const one = weight[at];
-    if (one < LEAST && one > -LEAST) continue;
-    const size = Math.round(opacity(one) * LEVELS) || 1;
-    bucket[at] = one < 0 ? -size : size;
-    counts[bucket[at] + LEVELS]++;
-  }
-  const ends = counts.map((_, place) => counts.subarray(0, place).reduce((sum, one) => sum + one, 0));
-  const starts = ends.slice();
-  const from = new Uint32Array(count);
-  const to = new Uint32Array(count);
-  for (let at = 0; at < count; at++) {
-    if (bucket[at] === 0) continue;
-    const place = ends[bucket[at] + LEVELS]++;
-    from[place] = lines.from[at];
-    to[place] = lines.to[at];
-  }
-  return [...starts.keys()].flatMap((place) => {
-    const [start, end] = [starts[place], ends[place]];
-    const size = Math.abs(place - LEVELS);
-    const tint = colour ?? (place < LEVELS ? NEGATIVE : POSITIVE);
-    return start < end ? [{ colour: tint, alpha: size / LEVELS, lane, level: size, from: from.subarray(start, end), to: to.subarray(start, end) }] : [];
+let shared: Kernel | undefined;
+
+export function batches(sets: LineSet[], range = EVERY, kernel = (shared ??= makeKernel())): Batch[] {
+  const most = Math.max(0, ...sets.map(({ lines }) => lines.count));
+  const ends = 20 * most;
+  const levels = ends + 4 * (2 * LEVELS + 1);
+  kernel.reserve(levels + most);
+  const { buffer } = kernel.memory;
+  const words = (place: number, count: number) => new Uint32Array(buffer, 4 * place * most, count);
+  const out: (Batch & { level: number })[] = [];
+  let before: Lines | undefined;
+  sets.forEach(({ lines, colour }, at) => {
+    const { count, from, to, weight } = lines;
+    const lane = (at + 0.5) / sets.length - 0.5;
+    new Float32Array(buffer, 0, count).set(weight.subarray(0, count));
+    // Whole heads share these two.
+    if (from !== before?.from) words(1, count).set(from.subarray(0, count));
+    if (to !== before?.to) words(2, count).set(to.subarray(0, count));
+    before = lines;
+    kernel.sort(0, 4 * most, 8 * most, count, range.first, range.last, levels, ends, 12 * most, 16 * most);
+    let start = 0;
+    new Uint32Array(buffer, ends, 2 * LEVELS + 1).forEach((end, place) => {
+      const level = Math.abs(place - LEVELS);
+      const tint = colour ?? (place < LEVELS ? NEGATIVE : POSITIVE);
+      if (end > start) out.push({ colour: tint, alpha: level / LEVELS, lane, level, from: words(3, count).slice(start, end), to: words(4, count).slice(start, end) });
+      start = end;
+    });
   });
+  return out.sort((a, b) => b.level - a.level);
 }

@@ -13,9 +13,14 @@ export interface Stroke {
   to: Uint32Array;
 }
 
+/** And where in the kernel's memory its lines are. */
+interface Laid extends Stroke {
+  place: number;
+}
+
 /** Lines between two chances to stop. */
 const SOME = 8192;
-/** Among very many lines, those fainter than this are haze: drawn at half the size, for a quarter of the work. */
+/** Among very many lines, those fainter than this are haze: drawn at half the size, for half of the work. */
 export const CROWD = 20_000;
 const HAZE = 0.02;
 /** Alpha by 256ths of depth. */
@@ -47,48 +52,54 @@ export class Ink {
 
   /** Makes the picture anew, from the left to the right; stops now and then. */
   *lay(strokes: Stroke[], row: number, thick: number): Generator<void, void> {
-    const { kernel, width, height, wet, haze } = this;
+    const { kernel, width, height } = this;
     const count = strokes.reduce((sum, { from }) => sum + from.length, 0);
-    const places = this.load(strokes, count);
-    const faint = (at: number) => count > CROWD && strokes[at].depth < HAZE;
-    let laid = 0;
+    const laid = this.load(strokes, count);
+    const faint = ({ depth }: Stroke) => count > CROWD && depth < HAZE;
+    const [clear, hazy] = [laid.filter((one) => !faint(one)), laid.filter(faint)];
     for (let left = 0; left < width; left += STRIP) {
-      for (const half of left % (2 * STRIP) === 0 ? [2, 1] : [1]) {
-        if (half === 2) this.dry();
-        for (const [at, { colour, depth, lower, from }] of strokes.entries()) {
-          if (faint(at) !== (half === 2)) continue;
-          // Haze is as wide as other lines on a picture of half the size, so half as deep.
-          const [across, down] = [width / half, height / half];
-          const wide = Math.min(STRIP, Math.ceil(across - left / half));
-          for (let start = 0; start < from.length; start += SOME) {
-            const some = Math.min(SOME, from.length - start);
-            kernel.lay(
-              half === 2 ? haze : wet, places[at] + 4 * start, places[at] + 4 * (from.length + start), some, row / half, lower / half, thick,
-              colour[0], colour[1], colour[2], depth / half, left / half, wide, across, down,
-            );
-            if ((laid += some) < SOME) continue;
-            yield;
-            laid = 0;
-          }
-        }
+      if (left % (2 * STRIP) === 0 && hazy.length > 0) {
+        this.dry();
+        yield* this.strip(hazy, left, row, thick, 2);
       }
-      const behind = haze + 16 * ((left / 2) % STRIP);
-      kernel.develop(wet, behind, height, Math.min(STRIP, width - left), this.pixels + 4 * left, 4 * width, this.alphas);
+      yield* this.strip(clear, left, row, thick, 1);
+      const behind = this.haze + 16 * ((left / 2) % STRIP);
+      kernel.develop(this.wet, behind, height, Math.min(STRIP, width - left), this.pixels + 4 * left, 4 * width, this.alphas);
     }
   }
 
-  /** All lines into the kernel's memory; gives where each stroke's are. */
-  private load(strokes: Stroke[], count: number): number[] {
+  /** Some strokes in one strip. Haze is as wide as other lines, but on a picture of half the size: so half as deep. */
+  private *strip(strokes: Laid[], left: number, row: number, thick: number, half: 1 | 2): Generator<void, void> {
+    const [across, down, wet] = [this.width / half, this.height / half, half === 2 ? this.haze : this.wet];
+    const wide = Math.min(STRIP, Math.ceil(across - left / half));
+    let since = 0;
+    for (const { colour, depth, lower, from, place } of strokes) {
+      for (let start = 0; start < from.length; start += SOME) {
+        const some = Math.min(SOME, from.length - start);
+        this.kernel.lay(
+          wet, place + 4 * start, place + 4 * (from.length + start), some, row / half, lower / half, thick,
+          colour[0], colour[1], colour[2], depth / half, left / half, wide, across, down,
+        );
+        if ((since += some) < SOME) continue;
+        yield;
+        since = 0;
+      }
+    }
+  }
+
+  /** All lines into the kernel's memory. */
+  private load(strokes: Stroke[], count: number): Laid[] {
     this.kernel.reserve(this.lines + 8 * count);
     const { buffer } = this.kernel.memory;
     new Uint8Array(buffer, this.alphas).set(ALPHA);
-    new Uint8Array(buffer, this.wet, this.haze).fill(0); // of a picture that was given up
+    new Uint8Array(buffer, this.wet, 2 * this.haze).fill(0); // of a picture that was given up
     let place = this.lines;
-    return strokes.map(({ from, to }) => {
+    return strokes.map((stroke) => {
+      const { from, to } = stroke;
       new Uint32Array(buffer, place).set(from);
       new Uint32Array(buffer, place + 4 * from.length).set(to);
       place += 8 * from.length;
-      return place - 8 * from.length;
+      return { ...stroke, place: place - 8 * from.length };
     });
   }
 

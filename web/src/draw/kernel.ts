@@ -1,16 +1,25 @@
 // The inner loops of ink: WebAssembly where a page may run it, else the same in TypeScript.
 // Both write into one memory; places in it are in bytes. What they do is told in ink.wat.
+import { bent } from "./colour";
 import wasm from "./ink.wat";
 
 export const STRIP = 32;
 export const MARGIN = 40;
 const THICKEST = 36;
 const PAGE = 65_536;
+/** How many steps of opacity lines are sorted into; fainter than the faintest changes no pixel. */
+export const LEVELS = 40;
+const FAINTEST = 0.006;
+const LEAST = FAINTEST ** (4 / 3);
 
 export interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer };
   /** Makes sure of so many bytes; what was in them may be lost. */
   reserve(bytes: number): void;
+  sort(
+    weight: number, from: number, to: number, count: number, first: number, last: number,
+    levels: number, ends: number, sortedFrom: number, sortedTo: number,
+  ): void;
   lay(
     wet: number, from: number, to: number, count: number, row: number, lower: number, thick: number,
     red: number, green: number, blue: number, depth: number, left: number, wide: number, width: number, height: number,
@@ -32,12 +41,12 @@ export function makeKernel(): Kernel {
 }
 
 function fast(module: WebAssembly.Module): Kernel {
-  const { memory, lay, develop } = new WebAssembly.Instance(module).exports as unknown as Pick<Kernel, "lay" | "develop"> & { memory: WebAssembly.Memory };
+  const { memory, ...loops } = new WebAssembly.Instance(module).exports as unknown as Pick<Kernel, "sort" | "lay" | "develop"> & { memory: WebAssembly.Memory };
   const reserve = (bytes: number) => {
     const more = Math.ceil((bytes - memory.buffer.byteLength) / PAGE);
     if (more > 0) memory.grow(more);
   };
-  return { memory: memory as { buffer: ArrayBuffer }, reserve, lay, develop };
+  return { memory: memory as { buffer: ArrayBuffer }, reserve, ...loops };
 }
 
 export function plain(): Kernel {
@@ -53,6 +62,26 @@ export function plain(): Kernel {
       floats = new Float32Array(memory.buffer);
       words = new Uint32Array(memory.buffer);
       bytes = new Uint8Array(memory.buffer);
+    },
+    sort(weight, from, to, count, first, last, levels, ends, sortedFrom, sortedTo) {
+      const seen = (row: number) => row >= first && row <= last;
+      const counts = words.subarray(ends / 4, ends / 4 + 2 * LEVELS + 1).fill(0);
+      for (let at = 0; at < count; at++) {
+        const one = floats[weight / 4 + at];
+        const size = Math.abs(one);
+        bytes[levels + at] = LEVELS;
+        if (size < LEAST || !(seen(words[from / 4 + at]) || seen(words[to / 4 + at]))) continue;
+        const level = Math.round(LEVELS * bent(Math.min(1, size))) || 1;
+        counts[(bytes[levels + at] += one < 0 ? -level : level)]++;
+      }
+      let sum = 0;
+      for (let level = 0; level < counts.length; level++) [counts[level], sum] = [sum, sum + counts[level]];
+      for (let at = 0; at < count; at++) {
+        if (bytes[levels + at] === LEVELS) continue;
+        const place = counts[bytes[levels + at]]++;
+        words[sortedFrom / 4 + place] = words[from / 4 + at];
+        words[sortedTo / 4 + place] = words[to / 4 + at];
+      }
     },
     lay(wet, from, to, count, row, lower, thick, red, green, blue, depth, left, wide, width, height) {
       for (let at = 0; at < count; at++) {

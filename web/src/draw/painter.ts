@@ -1,7 +1,7 @@
-// Paints batches of lines on a canvas: few at once, very many in slices, with the strongest before all.
-import type { Batch } from "./batch";
+// Paints lines on a canvas: few at once, very many in slices, with the strongest before all.
+import { batches, type Batch, type LineSet, type Range } from "./batch";
 import { CROWD, depthOf, Ink, type Stroke } from "./ink";
-import { AT_ONCE, Slices } from "./slices";
+import { AFTER_FRAME, AT_ONCE, Slices } from "./slices";
 
 /** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
 export interface Place {
@@ -21,9 +21,8 @@ export interface Place {
 /** Enough to tell heads apart, little enough that a line still ends at its token. */
 export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
-/** Lines drawn at once. Of more, the strongest are drawn first while one scrolls and where all take long (in pixel steps). */
+/** Lines drawn at once. Of more, so many of the strongest are shown before the others are laid. */
 const FEW = 4000;
-const LONG = 100_000_000;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
@@ -41,27 +40,18 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
 }
 
 /** Only the lines of tokens in view: one that merely passes by tells nothing and hides the others. */
-function inView(all: Batch[], { row, rows, top, height }: Place): Batch[] {
-  if (top === 0 && rows * row <= height) return all;
-  const [first, last] = [top / row - 1.5, (top + height) / row + 0.5];
-  const seen = (at: number) => at >= first && at <= last;
-  return all.map((batch) => {
-    const from = new Uint32Array(batch.from.length);
-    const to = new Uint32Array(batch.from.length);
-    let count = 0;
-    for (let at = 0; at < batch.from.length; at++) {
-      if (!seen(batch.from[at]) && !seen(batch.to[at])) continue;
-      from[count] = batch.from[at];
-      to[count++] = batch.to[at];
-    }
-    return { ...batch, from: from.subarray(0, count), to: to.subarray(0, count) };
-  });
+const inView = ({ row, top, height }: Place): Range => ({ first: Math.ceil(top / row - 1.5), last: Math.floor((top + height) / row + 0.5) });
+
+/** What is told while lines come: when the strongest are on screen, and when all are. */
+export interface Told {
+  begun?: () => void;
+  /** With the share of their strength that they were drawn at. */
+  done?: (strength: number) => void;
 }
 
 export class Painter {
   private readonly slices = new Slices();
   private ink: Ink | undefined;
-  private blank = true;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
@@ -69,10 +59,9 @@ export class Painter {
     this.slices.stop();
   }
 
-  /** `done` is called when every line is on screen, with the share of their strength that they were drawn at. */
-  paint(all: Batch[], place: Place, done: (strength: number) => void = () => {}): void {
+  paint(sets: LineSet[], place: Place, { begun, done }: Told = {}): void {
     this.stop();
-    const seen = inView(all, place);
+    const seen = batches(sets, inView(place));
     const count = seen.reduce((sum, batch) => sum + batch.from.length, 0);
     const wide = Math.max(1, place.x1 - place.x0);
     const screen = window.devicePixelRatio || 1;
@@ -90,15 +79,14 @@ export class Painter {
     });
     const whole = () => {
       show();
-      this.blank = false;
-      done(strength);
+      done?.(strength);
     };
-    const soon = this.blank && count * wide * ratio < LONG;
-    if (!soon && count > FEW) {
+    if (count > FEW) {
       for (const _ of ink.lay(strongest(strokes, FEW), row, thick));
       show();
+      begun?.();
     }
-    this.slices.run(ink.lay(strokes, row, thick), whole, soon || count <= FEW ? AT_ONCE : undefined);
+    this.slices.run(ink.lay(strokes, row, thick), whole, count > FEW ? AFTER_FRAME : AT_ONCE);
   }
 
   private inkOf(width: number, height: number): Ink {

@@ -4,24 +4,30 @@
 const SLICE = 24;
 /** A first slice for work that is short, or where nothing is on screen yet: there is nothing to answer to. */
 export const AT_ONCE = 400;
+/** No first slice: what is on the page already is shown before the work begins. */
+export const AFTER_FRAME = 0;
 
 export class Slices {
   private now: Iterator<unknown> | null = null;
   private then = (): void => {};
   private readonly bell = new MessageChannel();
+  private frame = 0;
 
   constructor() {
     this.bell.port1.onmessage = () => this.slice();
   }
 
-  /** Begins at once; `then` is called in the slice that ends the work. The first slice may be longer. */
+  /** `then` is called in the slice that ends the work. The first slice may be longer, or come after the next frame. */
   run(work: Iterator<unknown>, then: () => void, first = SLICE): void {
+    this.stop();
     this.then = then;
     this.now = work;
-    this.slice(first);
+    if (first === AFTER_FRAME) this.frame = requestAnimationFrame(() => this.bell.port2.postMessage(null));
+    else this.slice(first);
   }
 
   stop(): void {
+    cancelAnimationFrame(this.frame);
     this.now = null;
   }
 

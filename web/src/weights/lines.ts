@@ -1,6 +1,6 @@
 // Which lines are drawn, and how much of the attention they carry.
 import type { Picks } from "../source/wire";
-import { inOrder, type HeadRows } from "./rows";
+import { inOrder, massOf, type HeadRows } from "./rows";
 
 export interface Lines {
   count: number;
@@ -65,8 +65,7 @@ const isOpen = ({ threshold, topk, filter }: Sieve): boolean => threshold === 0 
 /** All weights of complete rows as they lie there, with nothing copied. Lines of no weight are among them, and never drawn. */
 function every(head: HeadRows, to: Uint32Array): Lines {
   const { n, k, weight, rest } = head;
-  let drawn = 0;
-  for (let at = 0; at < weight.length; at++) drawn += Math.abs(weight[at]);
+  const drawn = massOf(weight);
   let total = drawn;
   for (let row = 0; row < n; row++) total += rest[row];
   return { count: n * k, from: inOrder("row", n, k), to, weight, drawn, total };
@@ -91,11 +90,23 @@ export function share(drawn: number, total: number): string {
   return `${percent < 1 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
+/** Where the lines of a row begin. */
+function startOf({ from, count }: Lines, row: number): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (from[middle] < row) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Only the lines of one token. Lines are kept row by row. */
 export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
   const column = side === "query" ? lines.from : lines.to;
+  const [first, end] = side === "query" ? [startOf(lines, at), startOf(lines, at + 1)] : [0, lines.count];
   const kept: number[] = [];
-  for (let place = 0; place < lines.count; place++) if (column[place] === at && lines.weight[place] !== 0) kept.push(place);
+  for (let place = first; place < end; place++) if (column[place] === at && lines.weight[place] !== 0) kept.push(place);
   return {
     ...lines,
     count: kept.length,

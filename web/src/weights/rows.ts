@@ -30,21 +30,36 @@ export function inOrder(what: "row" | "column", n: number, m: number): Uint32Arr
 }
 
 /** Rows that sum to less than one have a sink; rounding alone is not one. */
-function sinks(n: number, sum: (row: number) => number): Float32Array {
-  const out = new Float32Array(n);
-  for (let row = 0; row < n; row++) {
-    const missing = 1 - sum(row);
-    if (missing > 1e-3 && missing < 1) out[row] = missing;
+function sinkOf(sum: number): number {
+  const missing = 1 - sum;
+  return missing > 1e-3 && missing < 1 ? missing : 0;
+}
+
+const masses = new WeakMap<Float32Array, number>();
+
+/** The sum of a head's weights, by their size; asked for again it is known. */
+export function massOf(weights: Float32Array): number {
+  let mass = masses.get(weights);
+  if (mass === undefined) {
+    mass = 0;
+    for (let at = 0; at < weights.length; at++) mass += Math.abs(weights[at]);
+    masses.set(weights, mass);
   }
-  return out;
+  return mass;
 }
 
 export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows {
-  const sink = sinks(n, (row) => {
+  const sink = new Float32Array(n);
+  let mass = 0;
+  for (let row = 0; row < n; row++) {
     let sum = 0;
-    for (let at = row * m; at < (row + 1) * m; at++) sum += weights[at];
-    return sum;
-  });
+    for (let at = row * m; at < (row + 1) * m; at++) {
+      sum += weights[at];
+      mass += Math.abs(weights[at]);
+    }
+    sink[row] = sinkOf(sum);
+  }
+  masses.set(weights, mass);
   return { n, m, k: m, index: inOrder("column", n, m), weight: weights, rest: new Float32Array(n), sink };
 }
 
@@ -82,7 +97,7 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const rest = new Float32Array(n);
   for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
   const sums = edges.row_sum?.data;
-  const sink = sums ? sinks(n, (row) => sums[first + row]) : new Float32Array(n);
+  const sink = Float32Array.from({ length: n }, (_, row) => (sums ? sinkOf(sums[first + row]) : 0));
   return { n, m, k, index, weight, rest, sink };
 }
 

@@ -104,7 +104,7 @@ function strongest(strokes: Stroke[], most: number): Stroke[] {
 
 /** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
 const FULLEST = 0.8;
-const SAMPLE = 256;
+const SAMPLE = 64;
 
 /** 1 for most inputs; less where so many lines cross that they would be one solid block. Of very many, a sample tells. */
 export function strengthFor(all: Batch[], { x0, x1, row, rows, top, height }: Place, thick: number): number {

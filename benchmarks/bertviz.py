@@ -13,7 +13,8 @@ point of the next frame. What the browser's other threads then take to bring a f
 is in none of them. Each is the median of as many openings, in turns, as fit into two minutes, five
 at the most.
 What BertViz loads from a CDN is answered from npm packages, so no network is timed. A page not
-painted within --patience seconds counts as not shown. Every case is added to bertviz.json as it
+painted within --patience seconds counts as not shown (one whose script never ends has to be stopped
+by hand: it does not answer). Every case is added to bertviz.json as it
 ends, and the table drawn anew.
 """
 

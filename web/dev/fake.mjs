@@ -1,6 +1,9 @@
 // Made-up attention in the packets of the contract, for looking at the page with no Python.
 
-const WORDS = "The farmer offered the old mare some hay , but she would not eat it until he had gone back to the house .".split(" ");
+const WORDS =
+  "The farmer offered the old mare some hay , but she would not eat it until he had gone back to the house .".split(
+    " ",
+  );
 
 export function pack(header) {
   const buffers = [];
@@ -14,7 +17,8 @@ export function pack(header) {
       return place;
     }
     if (Array.isArray(value)) return value.map(plain);
-    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner)]));
+    if (value && typeof value === "object")
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner)]));
     return value;
   };
   const json = Buffer.from(JSON.stringify(plain(header)));
@@ -37,9 +41,32 @@ function dice(seed) {
 export class Fake {
   constructor({ tokens = 24, layers = 6, heads = 8, pair = false, towers = 1, k = 0 } = {}) {
     Object.assign(this, { n: tokens, depth: layers, heads, pair, k });
-    const layer = (number, queries, keys) => ({ layer: number, heads, groups: heads / 2, width: 32, value_width: 32, has_vectors: true, queries, keys });
-    const tower = (name, role, queries, keys) => ({ name, role, queries, keys, depth: layers, layers: Array.from({ length: layers }, (_, number) => layer(number, queries, keys)) });
-    this.towers = towers === 1 ? [tower("decoder", "causal", "text", "text")] : [tower("encoder", "self", "source", "source"), tower("decoder", "causal", "target", "target"), tower("cross", "cross", "target", "source")];
+    const layer = (number, queries, keys) => ({
+      layer: number,
+      heads,
+      groups: heads / 2,
+      width: 32,
+      value_width: 32,
+      has_vectors: true,
+      queries,
+      keys,
+    });
+    const tower = (name, role, queries, keys) => ({
+      name,
+      role,
+      queries,
+      keys,
+      depth: layers,
+      layers: Array.from({ length: layers }, (_, number) => layer(number, queries, keys)),
+    });
+    this.towers =
+      towers === 1
+        ? [tower("decoder", "causal", "text", "text")]
+        : [
+            tower("encoder", "self", "source", "source"),
+            tower("decoder", "causal", "target", "target"),
+            tower("cross", "cross", "target", "source"),
+          ];
   }
 
   answer(path) {
@@ -50,31 +77,80 @@ export class Fake {
   about() {
     const input = (number, label) => ({ number, label, kind: "text", second: this.pair });
     return {
-      title: "synthetic", model: "synthetic:six", model_class: "SyntheticForLooking", kind: "atlas", receipt_line: "capture exact (1.2e-7)", exact: true,
-      inputs: [input(0, WORDS.join(" ").slice(0, 48)), input(1, "The nurse asked the doctor …")], towers: this.towers, has_values: true, notes: [],
-      maps: [], no_maps: "", can_compute: false, estimates: [], can_add: false, added: [], atlases: [],
+      title: "synthetic",
+      model: "synthetic:six",
+      model_class: "SyntheticForLooking",
+      kind: "atlas",
+      receipt_line: "capture exact (1.2e-7)",
+      exact: true,
+      inputs: [input(0, WORDS.join(" ").slice(0, 48)), input(1, "The nurse asked the doctor …")],
+      towers: this.towers,
+      has_values: true,
+      notes: [],
+      maps: [],
+      no_maps: "",
+      can_compute: false,
+      estimates: [],
+      can_add: false,
+      added: [],
+      atlases: [],
     };
   }
 
   input(number) {
-    const text = (at) => (at === 0 ? "[CLS]" : at === 5 ? "</script><img src=x onerror=alert(1)>" : (at % WORDS.length === 9 ? "" : "·") + (Number(number) && at === 2 ? "nurse" : WORDS[at % WORDS.length]));
-    const tokens = Array.from({ length: this.n }, (_, at) => ({ text: text(at), raw: text(at), id: at, special: at === 0, segment: Number(this.pair && at > this.n / 2), word: at === 0 ? -1 : Math.floor(at / 1.3), row: -1, column: -1, generated: at > this.n - 3 }));
+    const text = (at) =>
+      at === 0
+        ? "[CLS]"
+        : at === 5
+          ? "</script><img src=x onerror=alert(1)>"
+          : (at % WORDS.length === 9 ? "" : "·") + (Number(number) && at === 2 ? "nurse" : WORDS[at % WORDS.length]);
+    const tokens = Array.from({ length: this.n }, (_, at) => ({
+      text: text(at),
+      raw: text(at),
+      id: at,
+      special: at === 0,
+      segment: Number(this.pair && at > this.n / 2),
+      word: at === 0 ? -1 : Math.floor(at / 1.3),
+      row: -1,
+      column: -1,
+      generated: at > this.n - 3,
+    }));
     const names = [...new Set(this.towers.flatMap((tower) => [tower.queries, tower.keys]))];
-    return { number: Number(number), text: WORDS.join(" "), second: this.pair ? "A second sentence." : null, boundary: -1, streams: names.map((name) => ({ name, tokens })) };
+    return {
+      number: Number(number),
+      text: WORDS.join(" "),
+      second: this.pair ? "A second sentence." : null,
+      boundary: -1,
+      streams: names.map((name) => ({ name, tokens })),
+    };
   }
 
   vectors(input, head) {
     const [, layer, number] = /L(\d+)H(\d+)/.exec(head).map(Number);
     const tower = this.towers.find((one) => head.startsWith(`${one.name}.`)) ?? this.towers[0];
     const roll = dice(1 + layer * 131 + number * 17 + Number(input) * 7);
-    const make = (bend) => Float32Array.from({ length: this.n * 32 }, (_, at) => (roll() + roll() + roll() - 1.5) * 2 + bend(Math.floor(at / 32), at % 32));
-    const turn = (at, d) => 1.6 * Math.cos((at * (1 + (d >> 1) % 5)) / 9 + (d % 2) * 1.57);
+    const make = (bend) =>
+      Float32Array.from(
+        { length: this.n * 32 },
+        (_, at) => (roll() + roll() + roll() - 1.5) * 2 + bend(Math.floor(at / 32), at % 32),
+      );
+    const turn = (at, d) => 1.6 * Math.cos((at * (1 + ((d >> 1) % 5))) / 9 + (d % 2) * 1.57);
     const query = make((at, d) => turn(at - (number % 3), d) + (d === 3 ? number / 2 : 0));
     const key = make((at, d) => turn(at, d) + (d === 3 && at === 0 ? 3 : 0));
     const grid = (data) => ({ grid: data, type: "f4", shape: [this.n, 32] });
     return {
-      input: Number(input), head, scale: 32 ** -0.5, softcap: null, sink: null, mask: tower.role === "causal" ? "causal" : "full", shared: [`L${layer}H${number & ~1}`, `L${layer}H${number | 1}`],
-      query: grid(query), key: grid(key), value: grid(make(() => 0)), added: null, seen: null,
+      input: Number(input),
+      head,
+      scale: 32 ** -0.5,
+      softcap: null,
+      sink: null,
+      mask: tower.role === "causal" ? "causal" : "full",
+      shared: [`L${layer}H${number & ~1}`, `L${layer}H${number | 1}`],
+      query: grid(query),
+      key: grid(key),
+      value: grid(make(() => 0)),
+      added: null,
+      seen: null,
     };
   }
 
@@ -110,27 +186,53 @@ export class Fake {
           else {
             const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, k);
             let left = 1;
-            order.forEach((j, at) => ((index[row * k + at] = j), (weight[row * k + at] = Math.round(Math.sqrt(own[j]) * 65535)), (left -= own[j])));
+            order.forEach(
+              (j, at) => (
+                (index[row * k + at] = j),
+                (weight[row * k + at] = Math.round(Math.sqrt(own[j]) * 65535)),
+                (left -= own[j])
+              ),
+            );
             rest[row] = Math.max(0, Math.round(left * 65535));
           }
         }
       }
     }
     return {
-      input: Number(input), tower, layers: each(this.depth, (_, at) => at), heads: each(this.depth, () => this.heads), n: each(this.depth, () => this.n), m: each(this.depth, () => this.n), k,
-      index: this.k ? { grid: index, type: "u2", shape: [rows, k] } : null, weight: { grid: weight, type: this.k ? "u2" : "f4", shape: [rows, k] }, rest: { grid: rest, type: "u2", shape: [rows] }, row_sum: null,
+      input: Number(input),
+      tower,
+      layers: each(this.depth, (_, at) => at),
+      heads: each(this.depth, () => this.heads),
+      n: each(this.depth, () => this.n),
+      m: each(this.depth, () => this.n),
+      k,
+      index: this.k ? { grid: index, type: "u2", shape: [rows, k] } : null,
+      weight: { grid: weight, type: this.k ? "u2" : "f4", shape: [rows, k] },
+      rest: { grid: rest, type: "u2", shape: [rows] },
+      row_sum: null,
     };
   }
 
   layer(input, tower, layer) {
     const all = new Float32Array(this.heads * this.n * this.n);
-    for (let head = 0; head < this.heads; head++) all.set(this.weights(input, tower, layer, head), head * this.n * this.n);
-    return { input: Number(input), tower, layer: Number(layer), weights: { grid: all, type: "f4", shape: [this.heads, this.n, this.n] } };
+    for (let head = 0; head < this.heads; head++)
+      all.set(this.weights(input, tower, layer, head), head * this.n * this.n);
+    return {
+      input: Number(input),
+      tower,
+      layer: Number(layer),
+      weights: { grid: all, type: "f4", shape: [this.heads, this.n, this.n] },
+    };
   }
 
   rows(input, head) {
     const [, layer, number] = /L(\d+)H(\d+)/.exec(head).map(Number);
     const tower = this.towers.find((one) => head.startsWith(`${one.name}.`)) ?? this.towers[0];
-    return { input: Number(input), head, first: 0, weights: { grid: this.weights(input, tower.name, layer, number), type: "f4", shape: [this.n, this.n] } };
+    return {
+      input: Number(input),
+      head,
+      first: 0,
+      weights: { grid: this.weights(input, tower.name, layer, number), type: "f4", shape: [this.n, this.n] },
+    };
   }
 }

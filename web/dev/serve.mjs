@@ -4,9 +4,12 @@ import { createServer } from "node:http";
 import { Fake } from "./fake.mjs";
 
 const [port = "8123", ...rest] = process.argv.slice(2);
-const fake = new Fake(Object.fromEntries(rest.map((each) => each.split("=")).map(([name, value]) => [name, Number(value)])));
+const fake = new Fake(
+  Object.fromEntries(rest.map((each) => each.split("=")).map(([name, value]) => [name, Number(value)])),
+);
 const folder = new URL("../../src/attention_atlas/serve/static/", import.meta.url);
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:";
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:";
 const KINDS = { html: "text/html", js: "text/javascript", css: "text/css" };
 const kept = new Map();
 

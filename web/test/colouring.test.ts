@@ -12,29 +12,68 @@ const u1 = (list: number[]) => ({ data: Uint8Array.from(list), shape: [list.leng
 
 /** One input of two tokens, two heads: points are query 0, query 1, key 0, key 1. */
 const places: MapPlaces = {
-  map: "pca-2d", group: "decoder", heads: ["L0H0", "L2H1"], queries: 2,
-  places: { data: Uint16Array.from([0, 0, 65535, 65535, 0, 65535, 65535, 0, 1, 1, 2, 2, 3, 3, 4, 4]), shape: [2, 4, 2] },
+  map: "pca-2d",
+  group: "decoder",
+  heads: ["L0H0", "L2H1"],
+  queries: 2,
+  places: {
+    data: Uint16Array.from([0, 0, 65535, 65535, 0, 65535, 65535, 0, 1, 1, 2, 2, 3, 3, 4, 4]),
+    shape: [2, 4, 2],
+  },
   box: { data: Float32Array.from([0, 0, 10, 10, 0, 0, 4, 2]), shape: [2, 2, 2] },
   c: { data: Float32Array.from([2, 1]), shape: [2] },
-  figures: ["full.correlation", "map.correlation"], fidelity: { data: Float32Array.from([-0.9, -0.5, -0.8, -0.25]), shape: [2, 2] },
+  figures: ["full.correlation", "map.correlation"],
+  fidelity: { data: Float32Array.from([-0.9, -0.5, -0.8, -0.25]), shape: [2, 2] },
 };
 const points: MapPoints = {
-  image: null, box: null,
-  map: "pca-2d", group: "decoder", queries: 2, token: { data: Uint32Array.from([0, 1, 0, 1]), shape: [4] }, input: u2([0, 0, 0, 0]), position: u2([0, 1, 0, 1]),
-  texts: ["a", "b"], text: u2([0, 1, 0, 1]), special: u1([0, 0, 0, 0]),
+  image: null,
+  box: null,
+  map: "pca-2d",
+  group: "decoder",
+  queries: 2,
+  token: { data: Uint32Array.from([0, 1, 0, 1]), shape: [4] },
+  input: u2([0, 0, 0, 0]),
+  position: u2([0, 1, 0, 1]),
+  texts: ["a", "b"],
+  text: u2([0, 1, 0, 1]),
+  special: u1([0, 0, 0, 0]),
   columns: [
-    { name: "position", label: "position", kind: "number", scale: "linear", whole: false, low: 0, high: 1, values: u2([0, 65534, 0, 65535]) },
+    {
+      name: "position",
+      label: "position",
+      kind: "number",
+      scale: "linear",
+      whole: false,
+      low: 0,
+      high: 1,
+      values: u2([0, 65534, 0, 65535]),
+    },
     { name: "mod5", label: "modulo 5", kind: "name", names: ["0", "1"], values: u1([0, 1, 0, 255]) },
-    { name: "frequency", label: "frequency", kind: "number", scale: "log", whole: true, low: 1, high: 100, values: u2([0, Math.round((9 / 99) * 65534), 65534, 65534]) },
+    {
+      name: "frequency",
+      label: "frequency",
+      kind: "number",
+      scale: "log",
+      whole: true,
+      low: 1,
+      high: 100,
+      values: u2([0, Math.round((9 / 99) * 65534), 65534, 65534]),
+    },
   ],
 };
 const norms: MapNorms = {
-  map: "pca-2d", group: "decoder", queries: 2, values: { data: Uint8Array.from([0, 255, 0, 255, 0, 255, 0, 255]), shape: [2, 4] },
-  low: { data: Float32Array.from([1, 4, 1, 1]), shape: [2, 2] }, high: { data: Float32Array.from([2, 8, 2, 2]), shape: [2, 2] },
+  map: "pca-2d",
+  group: "decoder",
+  queries: 2,
+  values: { data: Uint8Array.from([0, 255, 0, 255, 0, 255, 0, 255]), shape: [2, 4] },
+  low: { data: Float32Array.from([1, 4, 1, 1]), shape: [2, 2] },
+  high: { data: Float32Array.from([2, 8, 2, 2]), shape: [2, 2] },
 };
 const data: MapData = mapData(about(), places, points);
 const light = { palette: "default", dark: false } as const;
-const rgbOf = (made: { scale: Uint8Array; values: Uint8Array }, at: number) => [...made.scale.subarray(4 * (made.values[at] + (at < 2 ? 0 : 256)), 4 * (made.values[at] + (at < 2 ? 0 : 256)) + 3)];
+const rgbOf = (made: { scale: Uint8Array; values: Uint8Array }, at: number) => [
+  ...made.scale.subarray(4 * (made.values[at] + (at < 2 ? 0 : 256)), 4 * (made.values[at] + (at < 2 ? 0 : 256)) + 3),
+];
 
 describe("colours", () => {
   test("queries are green and keys pink, or blue and orange", () => {
@@ -87,19 +126,39 @@ describe("points", () => {
   test("a token is found on its side, and what is not on the map is not", () => {
     expect(pointOf(data, 0, "key", 1)).toBe(3);
     expect(pointOf(data, 5, "key", 1)).toBe(-1);
-    expect(data.spots).toEqual([{ column: 0, row: 0 }, { column: 1, row: 1 }]);
+    expect(data.spots).toEqual([
+      { column: 0, row: 0 },
+      { column: 1, row: 1 },
+    ]);
     expect(data.figure(1, "map.correlation")).toBe(-0.25);
   });
 
   test("lines run to the two strongest keys that are on the map", () => {
-    const rows = head([[1, 0], [0.7, 0.3]]);
-    expect(strongest(data, 0, rows).map(({ from, to }) => [from, to])).toEqual([[0, 2], [1, 2], [1, 3]]);
+    const rows = head([
+      [1, 0],
+      [0.7, 0.3],
+    ]);
+    expect(strongest(data, 0, rows).map(({ from, to }) => [from, to])).toEqual([
+      [0, 2],
+      [1, 2],
+      [1, 3],
+    ]);
   });
 
   test("an added text joins at the end of each side, and a box that is too small grows", () => {
     const extra: MapExtra = {
       places: { data: Float32Array.from([0.5, 0.5, 2, 0.5, 0.5, 0.5, 0.5, 0.5]), shape: [2, 2, 2] },
-      points: { ...points, queries: 1, token: { data: Uint32Array.from([9, 9]), shape: [2] }, input: u2([1, 1]), position: u2([0, 0]), texts: ["c"], text: u2([0, 0]), special: u1([0, 0]), columns: [{ ...points.columns[0], values: u2([65534, 65534]) } as never] },
+      points: {
+        ...points,
+        queries: 1,
+        token: { data: Uint32Array.from([9, 9]), shape: [2] },
+        input: u2([1, 1]),
+        position: u2([0, 0]),
+        texts: ["c"],
+        text: u2([0, 0]),
+        special: u1([0, 0]),
+        columns: [{ ...points.columns[0], values: u2([65534, 65534]) } as never],
+      },
       norms: { ...norms, queries: 1, values: { data: Uint8Array.from([255, 255, 0, 0]), shape: [2, 2] } },
     };
     const all = joined({ places, points, norms }, extra);

@@ -5,7 +5,26 @@ import { isPunctuation, positionsOf } from "../src/desk/tokens";
 import { about, token } from "./fixtures";
 
 test("an address brings every pick back", () => {
-  const picks = fitting({ input: 1, other: 0, heads: ["L2H1"], token: { side: "key", position: 7 }, pinned: true, view: "heat", hidden: { text: [0, 4] }, filter: "ab", threshold: 0.05, topk: 3, words: true, theme: "dark", sort: true, valueWeighted: true, shownLayers: [2] }, about());
+  const picks = fitting(
+    {
+      input: 1,
+      other: 0,
+      heads: ["L2H1"],
+      token: { side: "key", position: 7 },
+      pinned: true,
+      view: "heat",
+      hidden: { text: [0, 4] },
+      filter: "ab",
+      threshold: 0.05,
+      topk: 3,
+      words: true,
+      theme: "dark",
+      sort: true,
+      valueWeighted: true,
+      shownLayers: [2],
+    },
+    about(),
+  );
   expect(fitting(fromHash(`#${toHash(picks)}`), about())).toEqual(picks);
 });
 
@@ -14,7 +33,9 @@ test("the start needs no address", () => {
 });
 
 test("an address written by anyone cannot bring in what is not of its kind", () => {
-  expect(fromHash("#view=evil&token={'side':'up'}&hidden={'text':['<b>']}&threshold=x&bogus=1&words=true")).toEqual({ words: true });
+  expect(fromHash("#view=evil&token={'side':'up'}&hidden={'text':['<b>']}&threshold=x&bogus=1&words=true")).toEqual({
+    words: true,
+  });
 });
 
 test("what does not exist falls back to what does", () => {
@@ -23,7 +44,11 @@ test("what does not exist falls back to what does", () => {
 });
 
 test("a head alone brings its layer and tower with it", () => {
-  expect(fitting({ heads: ["cross.L2H1"] }, about(["encoder", "cross"]))).toMatchObject({ tower: "cross", layer: 2, heads: ["cross.L2H1"] });
+  expect(fitting({ heads: ["cross.L2H1"] }, about(["encoder", "cross"]))).toMatchObject({
+    tower: "cross",
+    layer: 2,
+    heads: ["cross.L2H1"],
+  });
 });
 
 test("head names carry a tower only where there are several", () => {
@@ -44,18 +69,31 @@ test("undo walks back, redo forth, and a new change forgets what was undone", ()
 });
 
 test("punctuation is signs and nothing else", () => {
-  expect(["·,", "…", "--", "$", "a.", "·", "[SEP]"].map((text) => isPunctuation(token(text, { special: text === "[SEP]" })))).toEqual([true, true, true, true, false, false, false]);
+  expect(
+    ["·,", "…", "--", "$", "a.", "·", "[SEP]"].map((text) => isPunctuation(token(text, { special: text === "[SEP]" }))),
+  ).toEqual([true, true, true, true, false, false, false]);
   expect(positionsOf([token("a"), token("[SEP]", { special: true })], "special")).toEqual([1]);
 });
 
 test("the head that fills the map is the picked head; close-ups may keep several", () => {
-  expect(fitting({ tab: "map", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({ mapHead: "L2H1", heads: ["L2H1"], layer: 2 });
-  expect(fitting({ tab: "text", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({ mapHead: "L2H1", heads: ["L0H0", "L0H1"], layer: 0 });
+  expect(fitting({ tab: "map", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({
+    mapHead: "L2H1",
+    heads: ["L2H1"],
+    layer: 2,
+  });
+  expect(fitting({ tab: "text", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({
+    mapHead: "L2H1",
+    heads: ["L0H0", "L0H1"],
+    layer: 0,
+  });
   expect(fitting({ tab: "map", mapHead: "L9H9" }, about()).mapHead).toBeNull();
 });
 
 test("a link holds the map: camera, search and head, and refuses what is no camera", () => {
-  const picks = fitting({ tab: "map", mapHead: "L2H1", search: "(a|b)&c", searchKind: "regex", camera: [1, 2.5, 0.5, 0.6, 0.45] }, about());
+  const picks = fitting(
+    { tab: "map", mapHead: "L2H1", search: "(a|b)&c", searchKind: "regex", camera: [1, 2.5, 0.5, 0.6, 0.45] },
+    about(),
+  );
   expect(fitting(fromHash(toHash(picks)), about())).toEqual(picks);
   expect(fromHash("camera=[1,2]&tab=nowhere&palette=loud&searchKind=magic")).toEqual({});
 });

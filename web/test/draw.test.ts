@@ -33,14 +33,27 @@ test("the heat scale only ever darkens on light paper and lightens on dark", () 
 });
 
 test("batches hold every visible line once, strongest first", () => {
-  const lines = linesOf(head([[0.9, 0.1], [0.0001, 0.9999]]), everything);
+  const lines = linesOf(
+    head([
+      [0.9, 0.1],
+      [0.0001, 0.9999],
+    ]),
+    everything,
+  );
   const made = batches([{ lines, colour: [0, 0, 0] }]);
   expect(made.reduce((sum, batch) => sum + batch.from.length, 0)).toBe(3);
   expect(made.map((batch) => batch.alpha)).toEqual([...made.map((batch) => batch.alpha)].sort((a, b) => b - a));
 });
 
 test("a thumbnail's ink runs from the token that looks to the one looked at", () => {
-  const made = ink(head([[0, 1], [0, 0]]), 4, 2);
+  const made = ink(
+    head([
+      [0, 1],
+      [0, 0],
+    ]),
+    4,
+    2,
+  );
   expect(made[0]).toBeCloseTo(1);
   expect(made[4 + 3]).toBeCloseTo(1);
   expect(made[4]).toBe(0);

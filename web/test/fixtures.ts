@@ -2,20 +2,68 @@
 import type { About, TokenInfo } from "../src/source/wire";
 import { fromWhole, type HeadRows } from "../src/weights/rows";
 
-export const head = (rows: number[][]): HeadRows => fromWhole(Float32Array.from(rows.flat()), rows.length, rows[0].length);
+export const head = (rows: number[][]): HeadRows =>
+  fromWhole(Float32Array.from(rows.flat()), rows.length, rows[0].length);
 
 export const rowsOf = (made: HeadRows): number[][] =>
-  Array.from({ length: made.n }, (_, row) => [...made.weight.subarray(row * made.k, (row + 1) * made.k)].map((x) => Number(x.toFixed(5))));
+  Array.from({ length: made.n }, (_, row) =>
+    [...made.weight.subarray(row * made.k, (row + 1) * made.k)].map((x) => Number(x.toFixed(5))),
+  );
 
 export const token = (text: string, more: Partial<TokenInfo> = {}): TokenInfo => ({
-  text, raw: text, id: 0, special: false, segment: 0, word: -1, row: -1, column: -1, generated: false, ...more,
+  text,
+  raw: text,
+  id: 0,
+  special: false,
+  segment: 0,
+  word: -1,
+  row: -1,
+  column: -1,
+  generated: false,
+  ...more,
 });
 
-const layer = (number: number, heads: number) => ({ layer: number, heads, groups: heads, width: 4, value_width: 4, has_vectors: true, queries: "text", keys: "text" });
+const layer = (number: number, heads: number) => ({
+  layer: number,
+  heads,
+  groups: heads,
+  width: 4,
+  value_width: 4,
+  has_vectors: true,
+  queries: "text",
+  keys: "text",
+});
 
 export const about = (towers = ["decoder"]): About => ({
-  title: "t", model: "m", model_class: "M", kind: "atlas", receipt_line: "", exact: true, has_values: true, notes: [],
-  maps: [], no_maps: "", can_compute: false, estimates: [], can_add: false, added: [], atlases: [], can_measure: false, pictures: false, patches: [], thumbs: [],
-  inputs: [{ number: 0, label: "a", kind: "text", second: false }, { number: 1, label: "b", kind: "text", second: false }],
-  towers: towers.map((name) => ({ name, role: "causal", queries: "text", keys: "text", depth: 3, layers: [layer(0, 2), layer(2, 3)] })),
+  title: "t",
+  model: "m",
+  model_class: "M",
+  kind: "atlas",
+  receipt_line: "",
+  exact: true,
+  has_values: true,
+  notes: [],
+  maps: [],
+  no_maps: "",
+  can_compute: false,
+  estimates: [],
+  can_add: false,
+  added: [],
+  atlases: [],
+  can_measure: false,
+  pictures: false,
+  patches: [],
+  thumbs: [],
+  inputs: [
+    { number: 0, label: "a", kind: "text", second: false },
+    { number: 1, label: "b", kind: "text", second: false },
+  ],
+  towers: towers.map((name) => ({
+    name,
+    role: "causal",
+    queries: "text",
+    keys: "text",
+    depth: 3,
+    layers: [layer(0, 2), layer(2, 3)],
+  })),
 });

@@ -66,7 +66,11 @@ test("the distribution is of a score, also where the picture shows kinds and the
 });
 
 test("heads of a model are placed by their names alone, towers below each other", () => {
-  expect(squares(["enc.L0H0", "enc.L2H1", "dec.L0H3"]).map(({ row, across }) => [row, across])).toEqual([[0, 0], [1, 1], [2, 3]]);
+  expect(squares(["enc.L0H0", "enc.L2H1", "dec.L0H3"]).map(({ row, across }) => [row, across])).toEqual([
+    [0, 0],
+    [1, 1],
+    [2, 3],
+  ]);
 });
 
 test("heads that differ most come first, by the nearest or by the namesake", () => {
@@ -74,6 +78,9 @@ test("heads that differ most come first, by the nearest or by the namesake", () 
     models: [{ matched: ["L0H0", "L0H1"] }, { matched: ["L0H0", "L0H1"] }],
     counterparts: [{ nearest: { data: Uint16Array.from([1, 1]) }, away: grid([0.1, 0.4]), same: grid([0.9, 0.4]) }],
   } as unknown as Comparison;
-  expect(apart(made, 1, "nearest").map((one) => [one.head, one.nearest])).toEqual([["L0H1", "L0H1"], ["L0H0", "L0H1"]]);
+  expect(apart(made, 1, "nearest").map((one) => [one.head, one.nearest])).toEqual([
+    ["L0H1", "L0H1"],
+    ["L0H0", "L0H1"],
+  ]);
   expect(apart(made, 1, "same")[0].head).toBe("L0H0");
 });

@@ -14,7 +14,14 @@ function grid(rows: number, columns: number, { skip = 0, image = 0, at = [0, 0, 
   const out: (Patch | undefined)[] = new Array<undefined>(skip).fill(undefined);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      out.push({ position: out.length, image, left: left + column * wide, top: top + row * high, right: left + (column + 1) * wide, bottom: top + (row + 1) * high });
+      out.push({
+        position: out.length,
+        image,
+        left: left + column * wide,
+        top: top + row * high,
+        right: left + (column + 1) * wide,
+        bottom: top + (row + 1) * high,
+      });
     }
   }
   return out;
@@ -38,8 +45,13 @@ test("tokens with a box are patches; words, class tokens and padding are not", (
 test("a picture seen whole and in tiles is shown twice, and one of equal patches once", () => {
   const whole = grid(2, 2);
   const tiled = [...whole, ...grid(4, 4).map((patch) => patch && { ...patch, position: patch.position + 4 })];
-  expect(coversOf(whole, [1.5]).map((cover) => [cover.image, cover.aspect, cover.patches.length])).toEqual([[0, 1.5, 4]]);
-  expect(coversOf(tiled, [1]).map((cover) => cover.patches.map((patch) => patch.position))).toEqual([[0, 1, 2, 3], Array.from({ length: 16 }, (_, at) => at + 4)]);
+  expect(coversOf(whole, [1.5]).map((cover) => [cover.image, cover.aspect, cover.patches.length])).toEqual([
+    [0, 1.5, 4],
+  ]);
+  expect(coversOf(tiled, [1]).map((cover) => cover.patches.map((patch) => patch.position))).toEqual([
+    [0, 1, 2, 3],
+    Array.from({ length: 16 }, (_, at) => at + 4),
+  ]);
 });
 
 test("tiles only half as large as the patches of the whole are told apart too", () => {
@@ -53,15 +65,24 @@ test("patches of unlike size that lie side by side stay on one picture", () => {
 });
 
 test("two pictures of an input are two covers with patches of their own", () => {
-  const both = [...grid(2, 2), ...grid(2, 2, { image: 1 }).map((patch) => patch && { ...patch, position: patch.position + 4 })];
-  expect(coversOf(both, [1, 2]).map((cover) => [cover.image, cover.patches[0].position])).toEqual([[0, 0], [1, 4]]);
+  const both = [
+    ...grid(2, 2),
+    ...grid(2, 2, { image: 1 }).map((patch) => patch && { ...patch, position: patch.position + 4 }),
+  ];
+  expect(coversOf(both, [1, 2]).map((cover) => [cover.image, cover.patches[0].position])).toEqual([
+    [0, 0],
+    [1, 4],
+  ]);
 });
 
 test("pictures keep their shape and fill the room", () => {
   const [one] = arrange([2], 828, 828);
   expect(one).toEqual({ x: 14, y: 214, width: 800, height: 400 });
   const two = arrange([1, 1], 842, 428);
-  expect(two.map(({ x, width }) => [x, width])).toEqual([[14, 400], [428, 400]]);
+  expect(two.map(({ x, width }) => [x, width])).toEqual([
+    [14, 400],
+    [428, 400],
+  ]);
   expect(arrange([1], 10, 10)).toEqual([]);
 });
 
@@ -73,34 +94,68 @@ test("a pixel finds its patch on a grid that is not square, and none on a cut-of
   expect(patchAt([cover], [rect], 100 + 800 * 0.2, 60)).toBeUndefined();
   expect(patchAt([cover], [rect], 20, 60)).toBeUndefined();
   expect(patchRect(seenOf(cover.patches), rect)).toEqual({ x: 300, y: 50, width: 400, height: 400 });
-  expect(around({ x: 300, y: 50, width: 400, height: 400 }, rect)).toEqual([{ x: 100, y: 50, width: 200, height: 400 }, { x: 700, y: 50, width: 200, height: 400 }]);
+  expect(around({ x: 300, y: 50, width: 400, height: 400 }, rect)).toEqual([
+    { x: 100, y: 50, width: 200, height: 400 },
+    { x: 700, y: 50, width: 200, height: 400 },
+  ]);
 });
 
 test("a box that reaches beyond the picture is cut at its edge", () => {
-  expect(patchRect({ left: -0.1, top: 0.9, right: 0.2, bottom: 1.1 }, { x: 10, y: 0, width: 100, height: 100 })).toEqual({ x: 10, y: 90, width: 20, height: 10 });
+  expect(
+    patchRect({ left: -0.1, top: 0.9, right: 0.2, bottom: 1.1 }, { x: 10, y: 0, width: 100, height: 100 }),
+  ).toEqual({ x: 10, y: 90, width: 20, height: 10 });
 });
 
 // One class token, then 2 × 3 patches: 1 2 3 / 4 5 6.
 const planted = () =>
   looks(grid(2, 3, { skip: 1 }), [
     [[5, 1]],
-    [[2, 0.9], [1, 0.1]],
-    [[2, 0.6], [3, 0.4]],
-    [[0, 0.7], [1, 0.3]],
-    [[4, 0.51], [0, 0.49]],
-    [[6, 0.049], [0, 0.04]],
+    [
+      [2, 0.9],
+      [1, 0.1],
+    ],
+    [
+      [2, 0.6],
+      [3, 0.4],
+    ],
+    [
+      [0, 0.7],
+      [1, 0.3],
+    ],
+    [
+      [4, 0.51],
+      [0, 0.49],
+    ],
+    [
+      [6, 0.049],
+      [0, 0.04],
+    ],
     [[5, 0.05]],
   ]);
 
 test("the strongest key of each patch gives an arrow, a circle or a square, from 0.05 on", () => {
   const marks = strongest(planted());
-  expect(marks.map(({ kind, from, to }) => [kind, from, to])).toEqual([["arrow", 1, 2], ["circle", 2, 2], ["square", 3, 0], ["circle", 4, 4], ["arrow", 6, 5]]);
+  expect(marks.map(({ kind, from, to }) => [kind, from, to])).toEqual([
+    ["arrow", 1, 2],
+    ["circle", 2, 2],
+    ["square", 3, 0],
+    ["circle", 4, 4],
+    ["arrow", 6, 5],
+  ]);
   expect(counts(marks)).toEqual({ arrow: 2, circle: 2, square: 1 });
 });
 
 test("flows are all weights of patches from the threshold on, the strongest last", () => {
   const found = flows(planted(), 0.3);
-  expect(found.map(({ from, to }) => [from, to])).toEqual([[3, 1], [2, 3], [4, 0], [4, 4], [2, 2], [3, 0], [1, 2]]);
+  expect(found.map(({ from, to }) => [from, to])).toEqual([
+    [3, 1],
+    [2, 3],
+    [4, 0],
+    [4, 4],
+    [2, 2],
+    [3, 0],
+    [1, 2],
+  ]);
   expect(largest(planted())).toBeCloseTo(0.9); // the class token's own 1 is no patch's
   expect(counts(flows(planted(), 0.5))).toEqual({ arrow: 1, circle: 2, square: 1 });
 });
@@ -121,21 +176,43 @@ test("the overlay is the square root of the share of the largest weight on a pat
   const weights = Float32Array.from([0.9, 0.1, 0.025]);
   const most = mostOf(weights, places);
   expect(most).toBeCloseTo(0.1);
-  expect([0.9, 0.1, 0.025, 0].map((weight) => strengthOf(weight, most))).toEqual([1, expect.closeTo(1, 5), expect.closeTo(0.5, 5), 0]);
+  expect([0.9, 0.1, 0.025, 0].map((weight) => strengthOf(weight, most))).toEqual([
+    1,
+    expect.closeTo(1, 5),
+    expect.closeTo(0.5, 5),
+    0,
+  ]);
   const [cover] = coversOf(places, [2]);
   const made = tiles(places, weights, most, whereOn([cover], [{ x: 0, y: 0, width: 200, height: 100 }]));
-  expect(made.map(({ rect, alpha }) => [rect.x, rect.width, alpha])).toEqual([[0, 100, expect.closeTo(heatAlpha(1))], [100, 100, expect.closeTo(heatAlpha(0.5))]]);
+  expect(made.map(({ rect, alpha }) => [rect.x, rect.width, alpha])).toEqual([
+    [0, 100, expect.closeTo(heatAlpha(1))],
+    [100, 100, expect.closeTo(heatAlpha(0.5))],
+  ]);
 });
 
 test("arrows run from the middle of a patch to the middle of another, thicker and clearer with weight", () => {
   const all = planted();
   const [cover] = coversOf(all.queries, [1.5]);
   const where = whereOn([cover], [{ x: 0, y: 0, width: 300, height: 200 }]);
-  const [weak, strong] = signs([{ kind: "arrow", from: 3, to: 1, weight: 0.3 }, { kind: "arrow", from: 1, to: 2, weight: 0.9 }], all.queries, all.keys, where, true);
-  expect([strong.from, strong.to]).toEqual([[50, 50], [150, 50]]);
+  const [weak, strong] = signs(
+    [
+      { kind: "arrow", from: 3, to: 1, weight: 0.3 },
+      { kind: "arrow", from: 1, to: 2, weight: 0.9 },
+    ],
+    all.queries,
+    all.keys,
+    where,
+    true,
+  );
+  expect([strong.from, strong.to]).toEqual([
+    [50, 50],
+    [150, 50],
+  ]);
   expect(strong.width).toBeGreaterThan(weak.width);
   expect(strong.alpha).toBeGreaterThan(weak.alpha);
-  expect(signs([{ kind: "square", from: 3, to: 0, weight: 1 }], all.queries, all.keys, where, false)[0].to).toEqual([250, 50]);
+  expect(signs([{ kind: "square", from: 3, to: 0, weight: 1 }], all.queries, all.keys, where, false)[0].to).toEqual([
+    250, 50,
+  ]);
 });
 
 test("a place stays where it is when another layer numbers its patches otherwise", () => {
@@ -150,10 +227,22 @@ test("a place stays where it is when another layer numbers its patches otherwise
 test("the keyboard walks to the patch beside, and stays at the edge", () => {
   const [cover] = coversOf(grid(2, 3), [1.5]);
   const from = cover.patches[1];
-  expect([[1, 0], [-1, 0], [0, 1], [0, -1]].map(([across, down]) => neighbour(cover.patches, from, across, down).position)).toEqual([2, 0, 4, 1]);
+  expect(
+    [
+      [1, 0],
+      [-1, 0],
+      [0, 1],
+      [0, -1],
+    ].map(([across, down]) => neighbour(cover.patches, from, across, down).position),
+  ).toEqual([2, 0, 4, 1]);
 });
 
 test("words stand in order beside the picture, each run of patches as one mark", () => {
   const tokens = ["<s>", "a", "b", "pad", "What", "is"].map((text) => token(text));
-  expect(besides(tokens, (at) => at >= 1 && at <= 3).map((item) => item.token?.text ?? item.count)).toEqual(["<s>", 3, "What", "is"]);
+  expect(besides(tokens, (at) => at >= 1 && at <= 3).map((item) => item.token?.text ?? item.count)).toEqual([
+    "<s>",
+    3,
+    "What",
+    "is",
+  ]);
 });

@@ -7,7 +7,11 @@ import type { Lines } from "../src/weights/lines";
 
 beforeAll(() => {
   class Picture {
-    constructor(readonly data: Uint8ClampedArray, readonly width: number, readonly height: number) {}
+    constructor(
+      readonly data: Uint8ClampedArray,
+      readonly width: number,
+      readonly height: number,
+    ) {}
   }
   Object.assign(globalThis, { ImageData: Picture });
 });
@@ -21,7 +25,13 @@ function dice(seed: number): () => number {
 function strokes(rows: number, lines: number, seed: number, depth: () => number): Stroke[] {
   const roll = dice(seed);
   const some = () => Uint32Array.from({ length: lines }, () => Math.floor(rows * roll()));
-  return [0, 1, 2].map((at) => ({ colour: [40 + 80 * at, 250 - 90 * at, 30], depth: depth(), lower: 5 + at, from: some(), to: some() }));
+  return [0, 1, 2].map((at) => ({
+    colour: [40 + 80 * at, 250 - 90 * at, 30],
+    depth: depth(),
+    lower: 5 + at,
+    from: some(),
+    to: some(),
+  }));
 }
 
 const drawn = (ink: Ink, all: Stroke[], row: number, thick: number) => {
@@ -49,7 +59,10 @@ function expected(all: Stroke[], width: number, height: number, row: number, thi
 
 const depthIn = (pixels: Uint8ClampedArray, at: number) => -Math.log(1 - Math.min(254.5, pixels[4 * at + 3]) / 255);
 
-describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("lines sorted by %s", (_, kernel) => {
+describe.each([
+  ["WebAssembly", makeKernel],
+  ["TypeScript", plain],
+] as const)("lines sorted by %s", (_, kernel) => {
   const roll = dice(7);
   const some = (count: number): Lines => {
     const row = () => Uint32Array.from({ length: count }, () => Math.floor(60 * roll()));
@@ -57,24 +70,45 @@ describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("li
     return { count, from: row(), to: row(), weight, drawn: 0, total: 0 };
   };
 
-  test.each([0, 1, 500])("%i of them: each once, by its opacity and sign, and only what has an end in view", (count) => {
-    const sets: LineSet[] = [{ lines: some(count), colour: null }, { lines: some(300), colour: [1, 2, 3] }];
-    const made = batches(sets, { first: 20, last: 31 }, kernel());
-    const found = made.flatMap(({ colour, alpha, lane, from, to }) => [...from].map((row, at) => [lane, row, to[at], alpha.toFixed(3), String(colour)].join(" ")));
-    const wanted = sets.flatMap(({ lines, colour }, set) =>
-      [...lines.weight].flatMap((weight, at) => {
-        const seen = [lines.from[at], lines.to[at]].some((row) => row >= 20 && row <= 31);
-        const opaque = Math.min(1, Math.abs(weight)) ** 0.75;
-        const tint = colour ?? (weight < 0 ? NEGATIVE : POSITIVE);
-        return seen && opaque >= 0.006 ? [[set / 2 - 0.25, lines.from[at], lines.to[at], (Math.max(1, Math.round(40 * opaque)) / 40).toFixed(3), String(tint)].join(" ")] : [];
-      }),
-    );
-    expect(found.sort()).toEqual(wanted.sort());
-    expect(made.map((batch) => batch.alpha)).toEqual([...made.map((batch) => batch.alpha)].sort((a, b) => b - a));
-  });
+  test.each([0, 1, 500])(
+    "%i of them: each once, by its opacity and sign, and only what has an end in view",
+    (count) => {
+      const sets: LineSet[] = [
+        { lines: some(count), colour: null },
+        { lines: some(300), colour: [1, 2, 3] },
+      ];
+      const made = batches(sets, { first: 20, last: 31 }, kernel());
+      const found = made.flatMap(({ colour, alpha, lane, from, to }) =>
+        [...from].map((row, at) => [lane, row, to[at], alpha.toFixed(3), String(colour)].join(" ")),
+      );
+      const wanted = sets.flatMap(({ lines, colour }, set) =>
+        [...lines.weight].flatMap((weight, at) => {
+          const seen = [lines.from[at], lines.to[at]].some((row) => row >= 20 && row <= 31);
+          const opaque = Math.min(1, Math.abs(weight)) ** 0.75;
+          const tint = colour ?? (weight < 0 ? NEGATIVE : POSITIVE);
+          return seen && opaque >= 0.006
+            ? [
+                [
+                  set / 2 - 0.25,
+                  lines.from[at],
+                  lines.to[at],
+                  (Math.max(1, Math.round(40 * opaque)) / 40).toFixed(3),
+                  String(tint),
+                ].join(" "),
+              ]
+            : [];
+        }),
+      );
+      expect(found.sort()).toEqual(wanted.sort());
+      expect(made.map((batch) => batch.alpha)).toEqual([...made.map((batch) => batch.alpha)].sort((a, b) => b - a));
+    },
+  );
 });
 
-describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("ink by %s", (_, kernel) => {
+describe.each([
+  ["WebAssembly", makeKernel],
+  ["TypeScript", plain],
+] as const)("ink by %s", (_, kernel) => {
   test("lies where the lines run, as deep as they are", () => {
     const [width, height] = [150, 90];
     const all = strokes(8, 6, 1, () => 0.12);
@@ -90,7 +124,9 @@ describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("in
   });
 
   test("of lines that leave the picture stays what is inside", () => {
-    const steep: Stroke[] = [{ colour: [10, 20, 30], depth: 0.5, lower: -200, from: Uint32Array.of(0, 50), to: Uint32Array.of(100, 2) }];
+    const steep: Stroke[] = [
+      { colour: [10, 20, 30], depth: 0.5, lower: -200, from: Uint32Array.of(0, 50), to: Uint32Array.of(100, 2) },
+    ];
     const pixels = drawn(new Ink(70, 40, kernel()), steep, 9, 1.5);
     const want = expected(steep, 70, 40, 9, 1.5);
     const sum = want.reduce((total, depth) => total + depth, 0);
@@ -101,10 +137,26 @@ describe.each([["WebAssembly", makeKernel], ["TypeScript", plain]] as const)("in
 
   test("a second picture has nothing of the first, also when that was given up", () => {
     const ink = new Ink(100, 50, kernel());
-    const first = drawn(ink, strokes(5, 4, 2, () => 0.3), 10, 1);
-    const work = ink.lay(strokes(5, 9000, 3, () => 0.01), 10, 1);
+    const first = drawn(
+      ink,
+      strokes(5, 4, 2, () => 0.3),
+      10,
+      1,
+    );
+    const work = ink.lay(
+      strokes(5, 9000, 3, () => 0.01),
+      10,
+      1,
+    );
     work.next();
-    expect(drawn(ink, strokes(5, 4, 2, () => 0.3), 10, 1)).toEqual(first);
+    expect(
+      drawn(
+        ink,
+        strokes(5, 4, 2, () => 0.3),
+        10,
+        1,
+      ),
+    ).toEqual(first);
   });
 
   test("haze is blurred, and neither lost nor doubled", () => {

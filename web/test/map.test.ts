@@ -1,6 +1,22 @@
 // Cameras, squares, names and search of the map.
 import { describe, expect, test } from "vitest";
-import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, shapeOf, single, spotAt, START_ORBIT, toNumbers, turning, zoomAt, type Flat } from "../src/map/camera";
+import {
+  between,
+  fitAll,
+  fitOne,
+  flatten,
+  fromNumbers,
+  onScreen,
+  orbitBy,
+  shapeOf,
+  single,
+  spotAt,
+  START_ORBIT,
+  toNumbers,
+  turning,
+  zoomAt,
+  type Flat,
+} from "../src/map/camera";
 import { gridOf, nearest } from "../src/map/grid";
 import { apart, HIGH, placed } from "../src/map/labels";
 import { matching, ranking, sidesOf, some } from "../src/map/search";
@@ -19,7 +35,12 @@ describe("camera", () => {
     expect(back.scale).toBeCloseTo(before.scale, 6);
   });
 
-  test.each([[1, 1], [12, 12], [16, 64], [40, 2]])("a matrix of %i × %i heads is all in view", (columns, rows) => {
+  test.each([
+    [1, 1],
+    [12, 12],
+    [16, 64],
+    [40, 2],
+  ])("a matrix of %i × %i heads is all in view", (columns, rows) => {
     const camera = fitAll(columns, rows, SIZE);
     const first = onScreen(camera, { column: 0, row: 0 });
     const last = onScreen(camera, { column: columns - 1, row: rows - 1 });
@@ -81,7 +102,11 @@ describe("squares", () => {
   const made = (count: number): Flat => {
     let seed = 7;
     const roll = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
-    return { x: Float32Array.from({ length: count }, roll), y: Float32Array.from({ length: count }, roll), near: new Float32Array(count) };
+    return {
+      x: Float32Array.from({ length: count }, roll),
+      y: Float32Array.from({ length: count }, roll),
+      near: new Float32Array(count),
+    };
   };
 
   test("find what looking at every point finds", () => {
@@ -100,7 +125,11 @@ describe("squares", () => {
   });
 
   test("points beyond the panel are found too, and none where none is near", () => {
-    const grid = gridOf({ x: Float32Array.from([-0.2, 0.5]), y: Float32Array.from([1.3, 0.5]), near: new Float32Array(2) });
+    const grid = gridOf({
+      x: Float32Array.from([-0.2, 0.5]),
+      y: Float32Array.from([1.3, 0.5]),
+      near: new Float32Array(2),
+    });
     expect(nearest(grid, -0.2, 1.3, 0.01)).toBe(0);
     expect(nearest(grid, 0.9, 0.1, 0.05)).toBe(-1);
   });
@@ -112,7 +141,10 @@ describe("what is worth drawing", () => {
   const panels = [{ head: 1, x: 10.3, y: 5.6, shape: [1, 0.5, 1] }];
   const pixelOf = (number: number) => {
     const at = 2 * number;
-    const [x, y] = [10.3 + 20 * (0.5 + 0.95 * (places[at] / 65535 - 0.5)), 5.6 + 20 * (0.5 - 0.95 * 0.5 * (places[at + 1] / 65535 - 0.5))];
+    const [x, y] = [
+      10.3 + 20 * (0.5 + 0.95 * (places[at] / 65535 - 0.5)),
+      5.6 + 20 * (0.5 - 0.95 * 0.5 * (places[at + 1] / 65535 - 0.5)),
+    ];
     return `${Math.floor(x)} ${Math.floor(y)}`;
   };
 
@@ -144,7 +176,13 @@ describe("what is worth drawing", () => {
 
 describe("names", () => {
   test("never cover each other and never leave the view", () => {
-    const wishes = Array.from({ length: 500 }, (_, at) => ({ at, x: (at * 37) % 300, y: (at * 53) % 200, text: "word", width: 30 + (at % 20) }));
+    const wishes = Array.from({ length: 500 }, (_, at) => ({
+      at,
+      x: (at * 37) % 300,
+      y: (at * 53) % 200,
+      text: "word",
+      width: 30 + (at % 20),
+    }));
     const labels = placed(wishes, 300, 200);
     expect(labels.length).toBeGreaterThan(20);
     labels.forEach((one, at) => labels.slice(at + 1).forEach((other) => expect(apart(one, other)).toBe(true)));
@@ -161,7 +199,8 @@ describe("names", () => {
 
 describe("search", () => {
   const texts = ["·the", "The", "then", "·other", "[CLS]"];
-  const found = (search: string, kind: "exact" | "prefix" | "regex") => texts.filter((_, at) => matching(texts, search, kind).texts?.[at]);
+  const found = (search: string, kind: "exact" | "prefix" | "regex") =>
+    texts.filter((_, at) => matching(texts, search, kind).texts?.[at]);
 
   test("a whole token is found without its space mark and in either case", () => {
     expect(found("the", "exact")).toEqual(["·the", "The"]);
@@ -187,7 +226,15 @@ describe("search", () => {
       places[2 * at] = (at % 40) * 1000;
       places[2 * (points + at)] = marks[at] ? 20_000 + at : (at % 40) * 1600;
     }
-    const data = { places, points, dims: 2, shapes: [[1, 1, 1], [1, 1, 1]] };
+    const data = {
+      places,
+      points,
+      dims: 2,
+      shapes: [
+        [1, 1, 1],
+        [1, 1, 1],
+      ],
+    };
     const ranked = ranking(heads, data, sidesOf(marks, 40));
     expect(ranked.map((one) => one.head)).toEqual([1, 0]);
     expect(ranked[0].spread).toBeLessThan(0.05);
@@ -201,6 +248,11 @@ describe("search", () => {
   });
 
   test("a sample is even and never longer than asked", () => {
-    expect([...some(Uint32Array.from({ length: 100 }, (_, at) => at), 4)]).toEqual([12, 37, 62, 87]);
+    expect([
+      ...some(
+        Uint32Array.from({ length: 100 }, (_, at) => at),
+        4,
+      ),
+    ]).toEqual([12, 37, 62, 87]);
   });
 });

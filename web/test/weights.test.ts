@@ -10,11 +10,19 @@ import { mergeWords, unitsOf } from "../src/weights/units";
 import { head, rowsOf, token } from "./fixtures";
 
 const none = new Set<number>();
-const causal = head([[1, 0, 0], [0.9, 0.1, 0], [0.5, 0.3, 0.2]]);
+const causal = head([
+  [1, 0, 0],
+  [0.9, 0.1, 0],
+  [0.5, 0.3, 0.2],
+]);
 
 test("hiding a key makes the rest a softmax of what is left", () => {
   const made = hide(causal, none, new Set([0]));
-  expect(rowsOf(made)).toEqual([[0, 0, 0], [0, 1, 0], [0, 0.6, 0.4]]);
+  expect(rowsOf(made)).toEqual([
+    [0, 0, 0],
+    [0, 1, 0],
+    [0, 0.6, 0.4],
+  ]);
 });
 
 test("a hidden row looks at nothing", () => {
@@ -38,9 +46,17 @@ test("a row with a sink keeps the sink in the softmax", () => {
 test("rounded edges are square roots in 65535ths, and their place is found over uneven layers", () => {
   const grid = <T>(data: T, shape: number[]) => ({ data, shape });
   const edges: Edges = {
-    input: 0, tower: "x", layers: [0, 3], heads: [1, 2], n: [1, 2], m: [2, 2], k: 1,
-    index: grid(Uint16Array.of(0, 1, 1, 0, 1), [5, 1]), weight: grid(Uint16Array.of(65535, 0, 29308, 65535, 0), [5, 1]),
-    rest: grid(Uint16Array.of(0, 0, 52428, 0, 0), [5]), row_sum: null,
+    input: 0,
+    tower: "x",
+    layers: [0, 3],
+    heads: [1, 2],
+    n: [1, 2],
+    m: [2, 2],
+    k: 1,
+    index: grid(Uint16Array.of(0, 1, 1, 0, 1), [5, 1]),
+    weight: grid(Uint16Array.of(65535, 0, 29308, 65535, 0), [5, 1]),
+    rest: grid(Uint16Array.of(0, 0, 52428, 0, 0), [5]),
+    row_sum: null,
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -51,8 +67,17 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
 test("complete edges that were rounded are all there, the small ones too", () => {
   const sent = [1, 0, 0.9999, 0.0001].map((weight) => Math.round(65535 * Math.sqrt(weight)));
   const edges: Edges = {
-    input: 0, tower: "x", layers: [0], heads: [1], n: [2], m: [2], k: 2, index: null,
-    weight: { data: Uint16Array.from(sent), shape: [2, 2] }, rest: { data: new Uint16Array(2), shape: [2] }, row_sum: null,
+    input: 0,
+    tower: "x",
+    layers: [0],
+    heads: [1],
+    n: [2],
+    m: [2],
+    k: 2,
+    index: null,
+    weight: { data: Uint16Array.from(sent), shape: [2, 2] },
+    rest: { data: new Uint16Array(2), shape: [2] },
+    row_sum: null,
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
@@ -63,17 +88,35 @@ test("complete edges that were rounded are all there, the small ones too", () =>
 
 test("whole edges padded for wider layers are cut to their own keys", () => {
   const edges: Edges = {
-    input: 0, tower: "x", layers: [0], heads: [1], n: [2], m: [2], k: 3, index: null,
-    weight: { data: Float32Array.of(1, 0, 0, 0.25, 0.75, 0), shape: [2, 3] }, rest: { data: new Uint16Array(2), shape: [2] }, row_sum: null,
+    input: 0,
+    tower: "x",
+    layers: [0],
+    heads: [1],
+    n: [2],
+    m: [2],
+    k: 3,
+    index: null,
+    weight: { data: Float32Array.of(1, 0, 0, 0.25, 0.75, 0), shape: [2, 3] },
+    rest: { data: new Uint16Array(2), shape: [2] },
+    row_sum: null,
   };
-  expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([[1, 0], [0.25, 0.75]]);
+  expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
+    [1, 0],
+    [0.25, 0.75],
+  ]);
 });
 
 test("with nothing sifted, lines are the rows themselves and carry all there is", () => {
-  const whole = head([[0.5, 0.25, 0], [0, 0.5, 0.5]]);
+  const whole = head([
+    [0.5, 0.25, 0],
+    [0, 0.5, 0.5],
+  ]);
   const open = linesOf(whole, everything);
   const sifted = linesOf(whole, { ...everything, threshold: 1e-9 });
-  const told = (lines: typeof open) => Array.from({ length: lines.count }, (_, at) => [lines.from[at], lines.to[at], lines.weight[at]]).filter(([, , weight]) => weight > 0);
+  const told = (lines: typeof open) =>
+    Array.from({ length: lines.count }, (_, at) => [lines.from[at], lines.to[at], lines.weight[at]]).filter(
+      ([, , weight]) => weight > 0,
+    );
   expect(told(open)).toEqual(told(sifted));
   expect([open.drawn, open.total]).toEqual([sifted.drawn, sifted.total]);
   expect(open.weight).toBe(whole.weight);
@@ -106,7 +149,10 @@ test("words sum over what is looked at and average over what looks", () => {
   const units = unitsOf([token("un", { word: 0 }), token("do", { word: 0 }), token("it", { word: 1 })], true);
   expect(units.map((unit) => unit.text)).toEqual(["undo", "it"]);
   const made = mergeWords(causal, units, units, none);
-  expect(rowsOf(made)).toEqual([[1, 0], [0.8, 0.2]]);
+  expect(rowsOf(made)).toEqual([
+    [1, 0],
+    [0.8, 0.2],
+  ]);
   expect(unitsOf([token("[SEP]", { special: true, word: 0 }), token("a", { word: 0 })], true)).toHaveLength(2);
 });
 
@@ -125,21 +171,62 @@ test("partners are read along a row and down a column", () => {
 
 test("tokens of two inputs answer each other, also where one was replaced", () => {
   const [a, b] = ["the nurse said she was".split(" "), "the nurse said he was".split(" ")];
-  expect(align(a, b)).toEqual([[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]);
-  expect(align(["a", "b", "c"], ["a", "x", "y", "c"])).toEqual([[0, 0], [2, 3]]);
-  const units = (texts: string[]) => unitsOf(texts.map((text) => token(text)), false);
+  expect(align(a, b)).toEqual([
+    [0, 0],
+    [1, 1],
+    [2, 2],
+    [3, 3],
+    [4, 4],
+  ]);
+  expect(align(["a", "b", "c"], ["a", "x", "y", "c"])).toEqual([
+    [0, 0],
+    [2, 3],
+  ]);
+  const units = (texts: string[]) =>
+    unitsOf(
+      texts.map((text) => token(text)),
+      false,
+    );
   expect(unitsBoth(units(a), units(b), align(a, b))[3].text).toBe("she → he");
 });
 
 test("the difference is second minus first", () => {
-  const pairs = [[0, 0], [1, 1]] as const;
-  const made = difference(head([[1, 0], [0.5, 0.5]]), head([[1, 0], [0.2, 0.8]]), [...pairs], [...pairs]);
-  expect(rowsOf(made)).toEqual([[0, 0], [-0.3, 0.3]]);
+  const pairs = [
+    [0, 0],
+    [1, 1],
+  ] as const;
+  const made = difference(
+    head([
+      [1, 0],
+      [0.5, 0.5],
+    ]),
+    head([
+      [1, 0],
+      [0.2, 0.8],
+    ]),
+    [...pairs],
+    [...pairs],
+  );
+  expect(rowsOf(made)).toEqual([
+    [0, 0],
+    [-0.3, 0.3],
+  ]);
 });
 
 const vectors = (more: Partial<Vectors> = {}): Vectors => ({
-  input: 0, head: "L0H0", scale: 0.5, softcap: null, sink: null, mask: "causal", shared: [], added: null, seen: null, value: null,
-  query: { data: Float32Array.of(1, 0, 2, 0), shape: [2, 2] }, key: { data: Float32Array.of(1, 5, Math.LN2 + 1, 7), shape: [2, 2] }, ...more,
+  input: 0,
+  head: "L0H0",
+  scale: 0.5,
+  softcap: null,
+  sink: null,
+  mask: "causal",
+  shared: [],
+  added: null,
+  seen: null,
+  value: null,
+  query: { data: Float32Array.of(1, 0, 2, 0), shape: [2, 2] },
+  key: { data: Float32Array.of(1, 5, Math.LN2 + 1, 7), shape: [2, 2] },
+  ...more,
 });
 
 test("a row is traced from dot product to softmax", () => {
@@ -151,12 +238,18 @@ test("a row is traced from dot product to softmax", () => {
 
 test("a sink, a bias and a hidden key take part as the model has them", () => {
   expect(trace(vectors({ sink: 1 }), 1, none).weight[0]).toBeCloseTo(1 / 4);
-  expect(trace(vectors({ added: { data: Float32Array.of(Math.LN2, 0), shape: [1, 2] } }), 1, none).weight[0]).toBeCloseTo(1 / 2);
+  expect(
+    trace(vectors({ added: { data: Float32Array.of(Math.LN2, 0), shape: [1, 2] } }), 1, none).weight[0],
+  ).toBeCloseTo(1 / 2);
   expect([...trace(vectors(), 1, new Set([1])).weight]).toEqual([1, 0]);
 });
 
 test("the neuron that lifts the attended key comes first", () => {
-  const own = vectors({ query: { data: Float32Array.of(1, 1), shape: [1, 2] }, key: { data: Float32Array.of(0, 3, 9, 0), shape: [2, 2] }, mask: "full" });
+  const own = vectors({
+    query: { data: Float32Array.of(1, 1), shape: [1, 2] },
+    key: { data: Float32Array.of(0, 3, 9, 0), shape: [2, 2] },
+    mask: "full",
+  });
   expect([...byContribution(own, 0, trace(own, 0, none), null)]).toEqual([0, 1]);
   expect([...byContribution(own, 0, trace(own, 0, none), 0)]).toEqual([1, 0]);
 });

@@ -4,7 +4,23 @@ import type { Desk } from "./desk.svelte";
 import { fromHash, START, toHash } from "./picks";
 
 /** A change of these is a step that Back can undo; the others only rewrite the address. */
-const STEPS: (keyof Picks)[] = ["view", "input", "other", "tower", "layer", "heads", "tab", "map", "mapHead", "score", "across", "up", "versus", "combine", "picture"];
+const STEPS: (keyof Picks)[] = [
+  "view",
+  "input",
+  "other",
+  "tower",
+  "layer",
+  "heads",
+  "tab",
+  "map",
+  "mapHead",
+  "score",
+  "across",
+  "up",
+  "versus",
+  "combine",
+  "picture",
+];
 
 const stepOf = (picks: Picks): string => JSON.stringify(STEPS.map((name) => picks[name]));
 

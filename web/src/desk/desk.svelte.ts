@@ -41,9 +41,13 @@ export class Desk extends Sieving {
   state: "opening" | "drawing" | "ready" | "error" = $state("opening");
   failure = $state("");
 
-  readonly dark = $derived.by(() => this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark");
-  readonly tower: TowerInfo = $derived.by(() => this.about.towers.find((one) => one.name === this.picks.tower) ?? this.about.towers[0]);
-  readonly layer: LayerInfo | undefined = $derived.by(() => this.tower?.layers.find((one) => one.layer === this.picks.layer) ?? this.tower?.layers[0]);
+  readonly dark = $derived.by(() => (this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark"));
+  readonly tower: TowerInfo = $derived.by(
+    () => this.about.towers.find((one) => one.name === this.picks.tower) ?? this.about.towers[0],
+  );
+  readonly layer: LayerInfo | undefined = $derived.by(
+    () => this.tower?.layers.find((one) => one.layer === this.picks.layer) ?? this.tower?.layers[0],
+  );
   /** Numbers of the picked heads within the layer. */
   readonly heads: number[] = $derived.by(() => this.picks.heads.map((name) => headPlace(this.about, name)?.head ?? 0));
   readonly focus: string = $derived.by(() => this.picks.heads[0] ?? this.nameOf(0));
@@ -176,7 +180,8 @@ export class Desk extends Sieving {
   }
 
   pin(token: TokenPick): void {
-    const same = this.picks.pinned && this.picks.token?.side === token.side && this.picks.token.position === token.position;
+    const same =
+      this.picks.pinned && this.picks.token?.side === token.side && this.picks.token.position === token.position;
     this.picks.token = same ? null : { ...token };
     this.picks.pinned = !same;
   }

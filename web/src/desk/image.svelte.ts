@@ -33,7 +33,9 @@ export class ImageDesk {
   readonly same: boolean = $derived.by(() => this.queryStream === this.keyStream);
   readonly keys: (Patch | undefined)[] = $derived.by(() => (this.same ? this.queries : placesIn(this.keyStream)));
   /** Streams of the input that have patches; none where the input has no picture. */
-  readonly patched: string[] = $derived.by(() => (this.input?.streams ?? []).filter((stream) => placesIn(stream).some(Boolean)).map((stream) => stream.name));
+  readonly patched: string[] = $derived.by(() =>
+    (this.input?.streams ?? []).filter((stream) => placesIn(stream).some(Boolean)).map((stream) => stream.name),
+  );
   readonly placed: boolean = $derived.by(() => this.queries.some(Boolean) || this.keys.some(Boolean));
 
   readonly covers: Cover[] = $derived.by(() => {
@@ -43,7 +45,9 @@ export class ImageDesk {
     const { picture } = this.desk.picks;
     return all.some((cover) => cover.image === picture) ? all.filter((cover) => cover.image === picture) : all;
   });
-  readonly pictures: Loaded[] = $derived.by(() => (this.loaded && this.loaded.input === this.input?.number ? this.loaded.pictures : []));
+  readonly pictures: Loaded[] = $derived.by(() =>
+    this.loaded && this.loaded.input === this.input?.number ? this.loaded.pictures : [],
+  );
 
   private readonly wanted: string = $derived.by(() => {
     const { input, layer, combine } = this.desk.picks;
@@ -52,7 +56,9 @@ export class ImageDesk {
   private readonly rows: HeadRows | undefined = $derived.by(() => {
     if (this.gazed?.name !== this.wanted) return undefined;
     const { rows } = this.gazed;
-    return this.desk.picks.combine === "head" ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns) : rows;
+    return this.desk.picks.combine === "head"
+      ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns)
+      : rows;
   });
   /** As the inspector reads them: words are not merged on a picture. */
   readonly shownRows: HeadRows[] = $derived.by(() => (this.rows ? [this.rows] : []));
@@ -63,7 +69,9 @@ export class ImageDesk {
   });
   /** Whether picture and attention are both there. */
   readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
-  readonly approximate: string = $derived.by(() => (this.rows && this.rows.k < this.rows.m && this.refused?.name === this.wanted ? this.refused.why : ""));
+  readonly approximate: string = $derived.by(() =>
+    this.rows && this.rows.k < this.rows.m && this.refused?.name === this.wanted ? this.refused.why : "",
+  );
 
   /** The patch or other token whose view is on the picture: the picked one, else the one under the cursor. */
   readonly token: TokenPick | null = $derived.by(() => {
@@ -124,12 +132,17 @@ export class ImageDesk {
   }
 
   arranged(width: number, height: number): Rect[] {
-    return arrange(this.covers.map((cover) => cover.aspect), width, height);
+    return arrange(
+      this.covers.map((cover) => cover.aspect),
+      width,
+      height,
+    );
   }
 
   /** A patch is picked as what looks or is looked at; where only one side has patches, as that. */
   sideFor(position: number, patch: boolean): TokenPick["side"] {
-    const fits = (side: TokenPick["side"]) => position < this.tokensOf(side).length && Boolean(this.placesOf(side)[position]) === patch;
+    const fits = (side: TokenPick["side"]) =>
+      position < this.tokensOf(side).length && Boolean(this.placesOf(side)[position]) === patch;
     return fits(this.side) ? this.side : other(this.side);
   }
 
@@ -152,7 +165,9 @@ export class ImageDesk {
   private toPatches(): void {
     const { tab } = this.desk.picks;
     if (tab !== "image" || !this.input || this.placed) return;
-    const found = this.desk.about.towers.find((tower) => tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)));
+    const found = this.desk.about.towers.find((tower) =>
+      tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)),
+    );
     if (found && found.name !== this.desk.tower.name) this.desk.setTower(found.name);
   }
 
@@ -165,7 +180,8 @@ export class ImageDesk {
     const before = this.place;
     if (before && before.stream !== stream && before.position === token.position && before.patch) {
       const found = atPlace(places, before.patch);
-      if (found && found.position !== token.position) this.desk.picks.token = { side: token.side, position: found.position };
+      if (found && found.position !== token.position)
+        this.desk.picks.token = { side: token.side, position: found.position };
       this.place = { stream, position: found?.position ?? token.position, patch: found };
     } else this.place = { stream, position: token.position, patch: places[token.position] };
   }
@@ -174,7 +190,9 @@ export class ImageDesk {
     const { input } = this;
     if (!this.shown || !input || this.loaded?.input === input.number) return;
     this.failure = undefined;
-    Promise.all(input.pictures.map((_, image) => this.desk.store.ask("picture", input.number, image).then(loadPicture))).then(
+    Promise.all(
+      input.pictures.map((_, image) => this.desk.store.ask("picture", input.number, image).then(loadPicture)),
+    ).then(
       (pictures) => (this.loaded = { input: input.number, pictures }),
       (error: unknown) => (this.failure = sentence(error)),
     );
@@ -186,7 +204,15 @@ export class ImageDesk {
     if (!this.shown || !scene || !this.placed || this.gazed?.name === name) return;
     const [input, tower, layer, how] = name.split("/");
     this.desk.store.ask("gaze", input, tower, layer, how).then(
-      ({ weights }) => (this.gazed = { name, rows: fromWhole(Float32Array.from(weights.data, (weight) => weight / 65535), weights.shape[0], weights.shape[1]) }),
+      ({ weights }) =>
+        (this.gazed = {
+          name,
+          rows: fromWhole(
+            Float32Array.from(weights.data, (weight) => weight / 65535),
+            weights.shape[0],
+            weights.shape[1],
+          ),
+        }),
       (error: unknown) => this.makeDo(name, sentence(error)),
     );
   }

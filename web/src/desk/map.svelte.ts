@@ -27,19 +27,33 @@ export class MapDesk {
   busy = $state("");
   trouble = $state("");
 
-  readonly info: MapInfo | undefined = $derived.by(() => this.desk.about.maps.find((one) => one.name === this.desk.picks.map) ?? this.desk.about.maps[0]);
-  readonly group: MapGroup | undefined = $derived.by(() => this.info?.groups.find((one) => one.heads.includes(this.desk.focus)) ?? this.info?.groups[0]);
-  private readonly name = $derived.by(() => (this.info && this.group ? `${this.info.name}/${this.group.name}/${this.desk.about.added.join()}` : ""));
-  readonly data: MapData | undefined = $derived.by(() => (this.loaded?.name === this.name ? this.loaded.data : undefined));
-  readonly norms: Norms | undefined = $derived.by(() => (this.data && this.measured?.name === this.name ? this.measured.norms : undefined));
+  readonly info: MapInfo | undefined = $derived.by(
+    () => this.desk.about.maps.find((one) => one.name === this.desk.picks.map) ?? this.desk.about.maps[0],
+  );
+  readonly group: MapGroup | undefined = $derived.by(
+    () => this.info?.groups.find((one) => one.heads.includes(this.desk.focus)) ?? this.info?.groups[0],
+  );
+  private readonly name = $derived.by(() =>
+    this.info && this.group ? `${this.info.name}/${this.group.name}/${this.desk.about.added.join()}` : "",
+  );
+  readonly data: MapData | undefined = $derived.by(() =>
+    this.loaded?.name === this.name ? this.loaded.data : undefined,
+  );
+  readonly norms: Norms | undefined = $derived.by(() =>
+    this.data && this.measured?.name === this.name ? this.measured.norms : undefined,
+  );
   /** Number of the head that fills the view; −1 in the matrix. */
-  readonly single: number = $derived.by(() => (this.data && this.desk.picks.mapHead ? this.data.names.indexOf(this.desk.picks.mapHead) : -1));
+  readonly single: number = $derived.by(() =>
+    this.data && this.desk.picks.mapHead ? this.data.names.indexOf(this.desk.picks.mapHead) : -1,
+  );
   readonly colouring: Colouring | undefined = $derived.by(() => {
     const { colour, palette } = this.desk.picks;
     return this.data && colouring(this.data, colour, { palette, dark: this.desk.dark });
   });
 
-  readonly matched: Matched = $derived.by(() => matching(this.data?.texts ?? [], this.desk.picks.search, this.desk.picks.searchKind));
+  readonly matched: Matched = $derived.by(() =>
+    matching(this.data?.texts ?? [], this.desk.picks.search, this.desk.picks.searchKind),
+  );
   /** A byte a point: whether it was found; null where nothing is searched for. */
   readonly hits: Uint8Array | null = $derived.by(() => {
     const { data, matched } = this;
@@ -91,7 +105,10 @@ export class MapDesk {
 
   private async load(name: string, info: MapInfo, group: MapGroup): Promise<void> {
     const { store, about } = this.desk;
-    const [places, points] = await Promise.all([store.ask("map", info.name, group.name), store.ask("points", info.name, group.name)]);
+    const [places, points] = await Promise.all([
+      store.ask("map", info.name, group.name),
+      store.ask("points", info.name, group.name),
+    ]);
     let all: Joined = { places, points, norms: null };
     for (const input of about.added) all = joined(all, await store.ask("extra", info.name, group.name, input));
     if (this.name === name) this.loaded = { name, all, data: mapData(about, all.places, all.points) };
@@ -116,7 +133,12 @@ export class MapDesk {
     if (!wanted || !info || !group || loaded?.name !== name || this.measured?.name === name) return;
     const { store, about } = this.desk;
     const extras = about.added.map((input) => store.ask("extra", info.name, group.name, input));
-    Promise.all([store.ask("map", info.name, group.name), store.ask("points", info.name, group.name), store.ask("norms", info.name, group.name), ...extras]).then(
+    Promise.all([
+      store.ask("map", info.name, group.name),
+      store.ask("points", info.name, group.name),
+      store.ask("norms", info.name, group.name),
+      ...extras,
+    ]).then(
       ([places, points, norms, ...more]) => {
         const whole = more.reduce<Joined>(joined, { places, points, norms });
         if (whole.norms && this.name === name) this.measured = { name, norms: normsOf(whole.norms) };
@@ -195,7 +217,11 @@ export class MapDesk {
     this.desk.about = decode<About>(await this.desk.source.get("about"));
   }
 
-  private async deed<K extends keyof Deeds>(name: K, sent: Deeds[K]["sent"], busy: string): Promise<Deeds[K]["answer"] | undefined> {
+  private async deed<K extends keyof Deeds>(
+    name: K,
+    sent: Deeds[K]["sent"],
+    busy: string,
+  ): Promise<Deeds[K]["answer"] | undefined> {
     this.trouble = "";
     this.busy = busy;
     try {

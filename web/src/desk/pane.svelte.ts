@@ -32,11 +32,17 @@ export class Pane {
   readonly whole: Scene | undefined = $derived.by(() => (this.scene && this.fits(this.scene) ? this.scene : undefined));
   private readonly queries = $derived.by(() => this.desk.layer?.queries ?? "");
   private readonly keys = $derived.by(() => this.desk.layer?.keys ?? "");
-  readonly rowUnits: Unit[] = $derived.by(() => this.ready ? unitsOf(tokensOf(this.ready, this.queries), this.desk.picks.words) : []);
-  readonly columnUnits: Unit[] = $derived.by(() => this.ready ? unitsOf(tokensOf(this.ready, this.keys), this.desk.picks.words) : []);
+  readonly rowUnits: Unit[] = $derived.by(() =>
+    this.ready ? unitsOf(tokensOf(this.ready, this.queries), this.desk.picks.words) : [],
+  );
+  readonly columnUnits: Unit[] = $derived.by(() =>
+    this.ready ? unitsOf(tokensOf(this.ready, this.keys), this.desk.picks.words) : [],
+  );
   readonly hiddenRows = $derived.by(() => new Set(this.desk.picks.hidden[this.queries] ?? []));
   readonly hiddenColumns = $derived.by(() => new Set(this.desk.picks.hidden[this.keys] ?? []));
-  private readonly wanted = $derived.by(() => [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"));
+  private readonly wanted = $derived.by(() =>
+    [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"),
+  );
   private readonly wantsExact = $derived.by(() => {
     const { words, view } = this.desk.picks;
     return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat";
@@ -54,7 +60,8 @@ export class Pane {
   readonly rows: HeadRows[] = $derived.by(() => {
     let rows = this.base.map((head) => hide(head, this.hiddenRows, this.hiddenColumns));
     const norms = this.norms;
-    if (this.desk.picks.valueWeighted && norms?.name === this.wanted) rows = rows.map((head, at) => byNorm(head, norms.norms[at]));
+    if (this.desk.picks.valueWeighted && norms?.name === this.wanted)
+      rows = rows.map((head, at) => byNorm(head, norms.norms[at]));
     if (!this.desk.picks.words) return rows;
     return rows.map((head) => mergeWords(head, this.rowUnits, this.columnUnits, this.hiddenRows));
   });
@@ -72,7 +79,13 @@ export class Pane {
   private readonly sieve: Sieve = $derived.by(() => {
     const { threshold, topk, filter } = this.desk.picks;
     const [rows, columns] = [this.rowUnits, this.columnUnits];
-    return { threshold, topk, filter, rowSegment: (at) => rows[at].segment, columnSegment: (at) => columns[at].segment };
+    return {
+      threshold,
+      topk,
+      filter,
+      rowSegment: (at) => rows[at].segment,
+      columnSegment: (at) => columns[at].segment,
+    };
   });
 
   /** Call while a component starts. `input` gives null where there is no second input. */
@@ -106,9 +119,15 @@ export class Pane {
     // A large saved page has the layer that it opens with before all others; a server answers all at once.
     const { view, layer, known } = untrack(() => ({ ...this.desk.picks, known: this.whole !== undefined }));
     if (this.desk.source.live || view === "model" || known) return void all();
-    this.desk.store.scene(number, tower, layer).then((scene) => {
-      if (here()) this.opening = scene;
-    }, () => {}).finally(all);
+    this.desk.store
+      .scene(number, tower, layer)
+      .then(
+        (scene) => {
+          if (here()) this.opening = scene;
+        },
+        () => {},
+      )
+      .finally(all);
   }
 
   private fits({ input, tower }: Scene): boolean {
@@ -125,19 +144,24 @@ export class Pane {
       this.refused = { name, why: "too many weights to load at once; pick fewer heads" };
       return;
     }
-    this.desk.store.exact(scene, layer, heads, (head) => this.desk.nameOf(head)).then(
-      (rows) => (this.fetched = { name, rows }),
-      (error: unknown) => (this.refused = { name, why: sentence(error) }),
-    );
+    this.desk.store
+      .exact(scene, layer, heads, (head) => this.desk.nameOf(head))
+      .then(
+        (rows) => (this.fetched = { name, rows }),
+        (error: unknown) => (this.refused = { name, why: sentence(error) }),
+      );
   }
 
   private fetchNorms(): void {
     const scene = this.ready;
     this.noNorms = undefined;
     if (!scene || !this.desk.picks.valueWeighted) return;
-    if (!this.desk.layer?.has_vectors) return void (this.noNorms = "value vectors were not captured; lines show plain attention");
+    if (!this.desk.layer?.has_vectors)
+      return void (this.noNorms = "value vectors were not captured; lines show plain attention");
     const name = this.wanted;
-    const asked = this.desk.heads.map((head) => this.desk.store.ask("vectors", scene.input.number, this.desk.nameOf(head)));
+    const asked = this.desk.heads.map((head) =>
+      this.desk.store.ask("vectors", scene.input.number, this.desk.nameOf(head)),
+    );
     Promise.all(asked).then(
       (all) => {
         const norms = all.map(({ value }) => (value ? rowNorms(value.data, value.shape[1]) : null));

@@ -75,7 +75,9 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   out.versus = [...new Set(out.versus ?? [])].filter((place) => about.atlases[place] !== undefined);
   // On the map the head in view is the picked one; close-ups may show several and keep the map's for the way back.
   const single = out.mapHead === null ? null : headPlace(about, out.mapHead);
-  const there = about.towers.find((one) => one.name === single?.tower)?.layers.find((one) => one.layer === single?.layer);
+  const there = about.towers
+    .find((one) => one.name === single?.tower)
+    ?.layers.find((one) => one.layer === single?.layer);
   if (!single || !there || single.head >= there.heads) out.mapHead = null;
   else if (out.tab === "map") Object.assign(out, { heads: [out.mapHead], tower: single.tower, layer: single.layer });
   const named = (out.heads ?? []).map((name) => headPlace(about, name)).find((place) => place !== null);
@@ -84,7 +86,10 @@ export function fitting(picks: Partial<Picks>, about: About): Picks {
   if (!tower) return out;
   out.tower = tower.name;
   if (picks.layer === undefined && named) out.layer = named.layer;
-  const layer = tower.layers.find((one) => one.layer === out.layer) ?? tower.layers.find((one) => one.layer === named?.layer) ?? tower.layers[0];
+  const layer =
+    tower.layers.find((one) => one.layer === out.layer) ??
+    tower.layers.find((one) => one.layer === named?.layer) ??
+    tower.layers[0];
   out.layer = layer?.layer ?? 0;
   out.heads = headsIn(out.heads ?? [], about, tower, layer);
   // A picture shows one head at a time.
@@ -98,7 +103,10 @@ function headsIn(names: readonly string[], about: About, tower: TowerInfo, layer
     const place = headPlace(about, name);
     return place?.tower === tower.name && place.layer === layer.layer && place.head < layer.heads;
   });
-  if (kept.length > 0) return kept.map((name) => name.replace(/^.*\./, "")).map((name) => (about.towers.length > 1 ? `${tower.name}.${name}` : name));
+  if (kept.length > 0)
+    return kept
+      .map((name) => name.replace(/^.*\./, ""))
+      .map((name) => (about.towers.length > 1 ? `${tower.name}.${name}` : name));
   return Array.from({ length: layer.heads }, (_, head) => headName(about, tower.name, layer.layer, head));
 }
 
@@ -145,7 +153,8 @@ function read(name: string, text: string): unknown {
   if (name in CHOICES) return CHOICES[name].includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
-  if (typeof start === "number" || name === "other") return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
+  if (typeof start === "number" || name === "other")
+    return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
     return checked(name, JSON.parse(text));
   } catch {
@@ -157,7 +166,8 @@ const whole = (value: unknown): value is number[] => Array.isArray(value) && val
 
 function checked(name: string, value: unknown): unknown {
   if (name === "shownLayers" || name === "shownHeads" || name === "versus") return whole(value) ? value : undefined;
-  if (name === "camera") return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
+  if (name === "camera")
+    return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;
   const { side, position } = value as { side?: unknown; position?: unknown };

@@ -3,7 +3,10 @@ import type { Picks } from "../source/wire";
 import { History } from "./history";
 
 /** What undo brings back. */
-type Sieved = Pick<Picks, "hidden" | "filter" | "threshold" | "topk" | "words" | "combine" | "overlay" | "arrows" | "flows" | "flowsFrom">;
+type Sieved = Pick<
+  Picks,
+  "hidden" | "filter" | "threshold" | "topk" | "words" | "combine" | "overlay" | "arrows" | "flows" | "flowsFrom"
+>;
 
 export abstract class Sieving {
   abstract picks: Picks;
@@ -53,7 +56,9 @@ export abstract class Sieving {
   }
 
   private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom } = $state.snapshot(this.picks);
+    const { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom } = $state.snapshot(
+      this.picks,
+    );
     return { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom };
   }
 

@@ -35,7 +35,10 @@ export class Store {
   /** Of all layers of a tower, or of one of them, which is there sooner. */
   async scene(number: number, tower: TowerInfo, layer?: number): Promise<Scene> {
     const which = layer === undefined ? [] : [layer];
-    const [input, edges] = await Promise.all([this.ask("input", number), this.ask("edges", number, tower.name, ...which)]);
+    const [input, edges] = await Promise.all([
+      this.ask("input", number),
+      this.ask("edges", number, tower.name, ...which),
+    ]);
     return { input, tower, edges };
   }
 
@@ -43,7 +46,8 @@ export class Store {
   async exact(scene: Scene, layer: LayerInfo, heads: number[], named: (head: number) => string): Promise<HeadRows[]> {
     const place = placeOf(scene, layer.layer);
     const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
-    if (scene.edges.weight.data instanceof Float32Array) return heads.map((head) => fromEdges(scene.edges, place, head));
+    if (scene.edges.weight.data instanceof Float32Array)
+      return heads.map((head) => fromEdges(scene.edges, place, head));
     if (heads.length > 2 && layer.heads * n * m <= WHOLE) {
       // Stored pages carry rows only; a live one answers a whole layer faster.
       const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);

@@ -49,7 +49,15 @@ export function batches(sets: LineSet[], range = EVERY, kernel = (shared ??= mak
     new Uint32Array(buffer, ends, 2 * LEVELS + 1).forEach((end, place) => {
       const level = Math.abs(place - LEVELS);
       const tint = colour ?? (place < LEVELS ? NEGATIVE : POSITIVE);
-      if (end > start) out.push({ colour: tint, alpha: level / LEVELS, lane, level, from: words(3, count).slice(start, end), to: words(4, count).slice(start, end) });
+      if (end > start)
+        out.push({
+          colour: tint,
+          alpha: level / LEVELS,
+          lane,
+          level,
+          from: words(3, count).slice(start, end),
+          to: words(4, count).slice(start, end),
+        });
       start = end;
     });
   });

@@ -80,7 +80,10 @@ export class Cloud {
     restored: () => void,
   ) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, preserveDrawingBuffer: true });
-    if (!gl) throw new NoWebGL("maps are drawn with WebGL2, which this browser does not offer; the text views work without it");
+    if (!gl)
+      throw new NoWebGL(
+        "maps are drawn with WebGL2, which this browser does not offer; the text views work without it",
+      );
     this.gl = gl;
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
@@ -186,7 +189,8 @@ export class Cloud {
     if (small) gl.disable(gl.BLEND);
     else gl.enable(gl.BLEND);
     const cells = new Float32Array((data?.heads ?? 0) * 12);
-    for (const cell of view.cells) cells.set([cell.x * ratio, cell.y * ratio, cell.clear, 0, ...cell.shape, 0, ...cell.span], cell.head * 12);
+    for (const cell of view.cells)
+      cells.set([cell.x * ratio, cell.y * ratio, cell.clear, 0, ...cell.shape, 0, ...cell.span], cell.head * 12);
     this.textures.cells = this.table(gl.TEXTURE4, this.textures.cells, cells, 4);
     gl.uniform1i(uniforms["points"], data?.points ?? 0);
     gl.uniform1i(uniforms["queries"], data?.queries ?? 0);
@@ -220,7 +224,15 @@ export class Cloud {
     gl.vertexAttribIPointer(0, 1, gl.UNSIGNED_INT, 0, 0);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     const texture = () => gl.createTexture();
-    this.textures = { places: texture(), norms: texture(), scale: texture(), own: texture(), cells: texture(), boxes: texture(), sheet: texture() };
+    this.textures = {
+      places: texture(),
+      norms: texture(),
+      scale: texture(),
+      own: texture(),
+      cells: texture(),
+      boxes: texture(),
+      sheet: texture(),
+    };
     gl.activeTexture(gl.TEXTURE2);
     gl.bindTexture(gl.TEXTURE_2D, this.textures.scale);
     nearest(gl);
@@ -245,12 +257,19 @@ export class Cloud {
   }
 
   /** A long list as a texture of fixed width; whole rows go up without being copied. */
-  private table(unit: number, old: WebGLTexture, list: Uint16Array | Uint8Array | Float32Array, parts: number): WebGLTexture {
+  private table(
+    unit: number,
+    old: WebGLTexture,
+    list: Uint16Array | Uint8Array | Float32Array,
+    parts: number,
+  ): WebGLTexture {
     const { gl } = this;
     const count = list.length / parts;
     const rows = Math.max(1, Math.ceil(count / WIDE));
     if (rows > (gl.getParameter(gl.MAX_TEXTURE_SIZE) as number)) {
-      throw new Error(`${count.toLocaleString("en")} points are more than this graphics card can hold; lay out fewer tokens`);
+      throw new Error(
+        `${count.toLocaleString("en")} points are more than this graphics card can hold; lay out fewer tokens`,
+      );
     }
     const texture = gl.createTexture();
     gl.deleteTexture(old);
@@ -261,16 +280,20 @@ export class Cloud {
     gl.texStorage2D(gl.TEXTURE_2D, 1, inside, WIDE, rows);
     const whole = Math.floor(count / WIDE);
     if (whole > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDE, whole, format, type, list, 0);
-    if (count > whole * WIDE) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, whole, count - whole * WIDE, 1, format, type, list, whole * WIDE * parts);
+    if (count > whole * WIDE)
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, whole, count - whole * WIDE, 1, format, type, list, whole * WIDE * parts);
     return texture;
   }
 
   private kind(list: Uint16Array | Uint8Array | Float32Array, parts: number): [number, number, number] {
     const { gl } = this;
     if (list instanceof Float32Array) return [gl.RGBA32F, gl.RGBA, gl.FLOAT];
-    if (list instanceof Uint8Array) return parts === 1 ? [gl.R8, gl.RED, gl.UNSIGNED_BYTE] : [gl.RG8UI, gl.RG_INTEGER, gl.UNSIGNED_BYTE];
+    if (list instanceof Uint8Array)
+      return parts === 1 ? [gl.R8, gl.RED, gl.UNSIGNED_BYTE] : [gl.RG8UI, gl.RG_INTEGER, gl.UNSIGNED_BYTE];
     if (parts === 4) return [gl.RGBA16UI, gl.RGBA_INTEGER, gl.UNSIGNED_SHORT];
-    return parts === 2 ? [gl.RG16UI, gl.RG_INTEGER, gl.UNSIGNED_SHORT] : [gl.RGB16UI, gl.RGB_INTEGER, gl.UNSIGNED_SHORT];
+    return parts === 2
+      ? [gl.RG16UI, gl.RG_INTEGER, gl.UNSIGNED_SHORT]
+      : [gl.RGB16UI, gl.RGB_INTEGER, gl.UNSIGNED_SHORT];
   }
 }
 
@@ -286,7 +309,10 @@ interface Program {
 
 function link(gl: WebGL2RenderingContext, fragment: string): Program {
   const program = gl.createProgram();
-  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, fragment]] as const) {
+  for (const [kind, text] of [
+    [gl.VERTEX_SHADER, VERTEX],
+    [gl.FRAGMENT_SHADER, fragment],
+  ] as const) {
     const shader = gl.createShader(kind) as WebGLShader;
     gl.shaderSource(shader, text);
     gl.compileShader(shader);
@@ -294,7 +320,9 @@ function link(gl: WebGL2RenderingContext, fragment: string): Program {
   }
   gl.linkProgram(program);
   if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-    throw new NoWebGL(`this browser's WebGL2 cannot run the map's program (${gl.getProgramInfoLog(program) ?? "no reason given"})`);
+    throw new NoWebGL(
+      `this browser's WebGL2 cannot run the map's program (${gl.getProgramInfoLog(program) ?? "no reason given"})`,
+    );
   }
   const uniforms: Program["uniforms"] = {};
   const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) as number;
@@ -303,6 +331,8 @@ function link(gl: WebGL2RenderingContext, fragment: string): Program {
     uniforms[name] = gl.getUniformLocation(program, name);
   }
   gl.useProgram(program);
-  ["places", "norms", "scale", "own", "cells", "boxes", "sheet"].forEach((name, unit) => gl.uniform1i(uniforms[name], unit));
+  ["places", "norms", "scale", "own", "cells", "boxes", "sheet"].forEach((name, unit) =>
+    gl.uniform1i(uniforms[name], unit),
+  );
   return { program, uniforms };
 }

@@ -47,7 +47,11 @@ export class Ink {
   }
 
   get picture(): ImageData {
-    return new ImageData(new Uint8ClampedArray(this.kernel.memory.buffer, this.pixels, 4 * this.width * this.height), this.width, this.height);
+    return new ImageData(
+      new Uint8ClampedArray(this.kernel.memory.buffer, this.pixels, 4 * this.width * this.height),
+      this.width,
+      this.height,
+    );
   }
 
   /** Makes the picture anew, from the left to the right; stops now and then. */
@@ -64,7 +68,15 @@ export class Ink {
       }
       yield* this.strip(clear, left, row, thick, 1);
       const behind = this.haze + 16 * ((left / 2) % STRIP);
-      kernel.develop(this.wet, behind, height, Math.min(STRIP, width - left), this.pixels + 4 * left, 4 * width, this.alphas);
+      kernel.develop(
+        this.wet,
+        behind,
+        height,
+        Math.min(STRIP, width - left),
+        this.pixels + 4 * left,
+        4 * width,
+        this.alphas,
+      );
     }
   }
 
@@ -77,8 +89,21 @@ export class Ink {
       for (let start = 0; start < from.length; start += SOME) {
         const some = Math.min(SOME, from.length - start);
         this.kernel.lay(
-          wet, place + 4 * start, place + 4 * (from.length + start), some, row / half, lower / half, thick,
-          colour[0], colour[1], colour[2], depth / half, left / half, wide, across, down,
+          wet,
+          place + 4 * start,
+          place + 4 * (from.length + start),
+          some,
+          row / half,
+          lower / half,
+          thick,
+          colour[0],
+          colour[1],
+          colour[2],
+          depth / half,
+          left / half,
+          wide,
+          across,
+          down,
         );
         if ((since += some) < SOME) continue;
         yield;

@@ -17,12 +17,33 @@ export interface Kernel {
   /** Makes sure of so many bytes; what was in them may be lost. */
   reserve(bytes: number): void;
   sort(
-    weight: number, from: number, to: number, count: number, first: number, last: number,
-    levels: number, ends: number, sortedFrom: number, sortedTo: number,
+    weight: number,
+    from: number,
+    to: number,
+    count: number,
+    first: number,
+    last: number,
+    levels: number,
+    ends: number,
+    sortedFrom: number,
+    sortedTo: number,
   ): void;
   lay(
-    wet: number, from: number, to: number, count: number, row: number, lower: number, thick: number,
-    red: number, green: number, blue: number, depth: number, left: number, wide: number, width: number, height: number,
+    wet: number,
+    from: number,
+    to: number,
+    count: number,
+    row: number,
+    lower: number,
+    thick: number,
+    red: number,
+    green: number,
+    blue: number,
+    depth: number,
+    left: number,
+    wide: number,
+    width: number,
+    height: number,
   ): void;
   develop(wet: number, haze: number, high: number, wide: number, out: number, stride: number, alphas: number): void;
 }
@@ -41,7 +62,10 @@ export function makeKernel(): Kernel {
 }
 
 function fast(module: WebAssembly.Module): Kernel {
-  const { memory, ...loops } = new WebAssembly.Instance(module).exports as unknown as Pick<Kernel, "sort" | "lay" | "develop"> & { memory: WebAssembly.Memory };
+  const { memory, ...loops } = new WebAssembly.Instance(module).exports as unknown as Pick<
+    Kernel,
+    "sort" | "lay" | "develop"
+  > & { memory: WebAssembly.Memory };
   const reserve = (bytes: number) => {
     const more = Math.ceil((bytes - memory.buffer.byteLength) / PAGE);
     if (more > 0) memory.grow(more);
@@ -125,7 +149,8 @@ export function plain(): Kernel {
           const behind = haze / 4 + 4 * (((y >> 1) + MARGIN) * STRIP + (x >> 1));
           const pixel = out + y * stride + 4 * x;
           const depth = floats[place + 3] + floats[behind + 3];
-          for (let part = 0; part < 3; part++) bytes[pixel + part] = depth > 0 ? (floats[place + part] + floats[behind + part]) / depth + 0.5 : 0;
+          for (let part = 0; part < 3; part++)
+            bytes[pixel + part] = depth > 0 ? (floats[place + part] + floats[behind + part]) / depth + 0.5 : 0;
           bytes[pixel + 3] = depth > 0 ? bytes[alphas + Math.min(1535, Math.floor(256 * depth))] : 0;
           floats.fill(0, place, place + 4);
         }

@@ -26,7 +26,12 @@ const FEW = 4000;
 /** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
-export function sized(canvas: HTMLCanvasElement, width: number, height: number, ratio = window.devicePixelRatio || 1): CanvasRenderingContext2D {
+export function sized(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+  ratio = window.devicePixelRatio || 1,
+): CanvasRenderingContext2D {
   const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
   if (canvas.width !== w || canvas.height !== h) {
     canvas.width = w;
@@ -40,7 +45,10 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
 }
 
 /** Only the lines of tokens in view: one that merely passes by tells nothing and hides the others. */
-const inView = ({ row, top, height }: Place): Range => ({ first: Math.ceil(top / row - 1.5), last: Math.floor((top + height) / row + 0.5) });
+const inView = ({ row, top, height }: Place): Range => ({
+  first: Math.ceil(top / row - 1.5),
+  last: Math.floor((top + height) / row + 0.5),
+});
 
 /** What is told while lines come: when the strongest are on screen, and when all are. */
 export interface Told {

@@ -21,7 +21,9 @@ export function scaleOf(name: ScaleName, dark: boolean, steps = 256): Rgb[] {
   return Array.from({ length: steps }, (_, at) => {
     const place = (from + ((to - from) * at) / Math.max(1, steps - 1)) * (stops.length - 1);
     const low = Math.min(stops.length - 2, Math.floor(place));
-    return [0, 1, 2].map((part) => Math.round(stops[low][part] + (stops[low + 1][part] - stops[low][part]) * (place - low))) as unknown as Rgb;
+    return [0, 1, 2].map((part) =>
+      Math.round(stops[low][part] + (stops[low + 1][part] - stops[low][part]) * (place - low)),
+    ) as unknown as Rgb;
   });
 }
 

@@ -7,8 +7,14 @@ const LOOKS = ["fill", "stroke", "stroke-width", "font-size", "text-anchor", "op
 
 export function screenFigure(root: HTMLElement, dark: boolean): string {
   const home = root.getBoundingClientRect();
-  const place = (box: DOMRect) => [box.left - home.left + root.scrollLeft, box.top - home.top + root.scrollTop] as const;
-  const figure = new Figure(root.scrollWidth, root.scrollHeight, css(PAPER[dark ? "dark" : "light"]), dark ? "#e6e7ea" : "#1b1d22");
+  const place = (box: DOMRect) =>
+    [box.left - home.left + root.scrollLeft, box.top - home.top + root.scrollTop] as const;
+  const figure = new Figure(
+    root.scrollWidth,
+    root.scrollHeight,
+    css(PAPER[dark ? "dark" : "light"]),
+    dark ? "#e6e7ea" : "#1b1d22",
+  );
   for (const one of root.querySelectorAll("svg")) figure.drawing(standing(one, ...place(one.getBoundingClientRect())));
   for (const one of root.querySelectorAll("canvas")) {
     const box = one.getBoundingClientRect();
@@ -22,7 +28,12 @@ export function screenFigure(root: HTMLElement, dark: boolean): string {
   }
   for (const { words, box, look } of [...lines(root), ...chosen(root)]) {
     const [x, y] = place(box);
-    figure.text(x, y + 0.78 * box.height, words, { size: parseFloat(look.fontSize), fill: look.color, weight: Number(look.fontWeight), mono: look.fontFamily.includes("mono") });
+    figure.text(x, y + 0.78 * box.height, words, {
+      size: parseFloat(look.fontSize),
+      fill: look.color,
+      weight: Number(look.fontWeight),
+      mono: look.fontFamily.includes("mono"),
+    });
   }
   return figure.toString();
 }
@@ -34,7 +45,8 @@ function standing(svg: SVGSVGElement, x: number, y: number): string {
   to.forEach((element, at) => {
     const look = getComputedStyle(from[at]);
     for (const name of LOOKS) element.setAttribute(name, look.getPropertyValue(name));
-    for (const { name } of [...element.attributes]) if (/^(role|tabindex|aria-|data-|class)/.test(name)) element.removeAttribute(name);
+    for (const { name } of [...element.attributes])
+      if (/^(role|tabindex|aria-|data-|class)/.test(name)) element.removeAttribute(name);
     if (element.tagName === "text") element.setAttribute("class", "s");
   });
   copy.setAttribute("x", String(x));
@@ -46,7 +58,9 @@ function standing(svg: SVGSVGElement, x: number, y: number): string {
 function ramp(figure: Figure, gradient: string, x: number, y: number, width: number, height: number): void {
   const colours = gradient.match(/rgba?\([^)]+\)/g) ?? [];
   const name = `ramp-${Math.round(x)}-${Math.round(y)}`;
-  const stops = colours.map((colour, at) => `<stop offset="${at / Math.max(1, colours.length - 1)}" stop-color="${colour}"/>`);
+  const stops = colours.map(
+    (colour, at) => `<stop offset="${at / Math.max(1, colours.length - 1)}" stop-color="${colour}"/>`,
+  );
   figure.drawing(`<linearGradient id="${name}">${stops.join("")}</linearGradient>`);
   figure.rect(x, y, width, height, `url(#${name})`);
 }
@@ -59,7 +73,11 @@ interface Line {
 
 /** What menus say. */
 function chosen(root: HTMLElement): Line[] {
-  return [...root.querySelectorAll("select")].map((menu) => ({ words: menu.selectedOptions[0]?.text ?? "", box: menu.getBoundingClientRect(), look: getComputedStyle(menu) }));
+  return [...root.querySelectorAll("select")].map((menu) => ({
+    words: menu.selectedOptions[0]?.text ?? "",
+    box: menu.getBoundingClientRect(),
+    look: getComputedStyle(menu),
+  }));
 }
 
 /** Words outside of drawings and menus, by the lines that the browser broke them into. */

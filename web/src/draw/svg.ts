@@ -5,14 +5,18 @@ import { css } from "./colour";
 /** No token can become markup; characters that XML forbids become a mark. */
 export function escaped(text: string): string {
   return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
+    .replace(
+      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+      "\ufffd",
+    )
     .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
 /** Colours step back by a share. */
-const paler = (share: number): string => `<filter id="pale" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="${round(1 - share)}"/></filter>`;
+const paler = (share: number): string =>
+  `<filter id="pale" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="${round(1 - share)}"/></filter>`;
 
 export interface Stroke {
   colour: string;
@@ -21,7 +25,8 @@ export interface Stroke {
   fill?: boolean;
 }
 
-const stroke = ({ colour, width, alpha }: Stroke): string => `stroke="${colour}" stroke-width="${round(width)}" stroke-opacity="${round(alpha)}" stroke-linecap="round"`;
+const stroke = ({ colour, width, alpha }: Stroke): string =>
+  `stroke="${colour}" stroke-width="${round(width)}" stroke-opacity="${round(alpha)}" stroke-linecap="round"`;
 
 export class Figure {
   private parts: string[] = [];
@@ -33,7 +38,12 @@ export class Figure {
     private readonly ink: string,
   ) {}
 
-  text(x: number, y: number, words: string, look: { size?: number; anchor?: string; fill?: string; mono?: boolean; weight?: number; turn?: number } = {}): void {
+  text(
+    x: number,
+    y: number,
+    words: string,
+    look: { size?: number; anchor?: string; fill?: string; mono?: boolean; weight?: number; turn?: number } = {},
+  ): void {
     const turn = look.turn ? ` transform="rotate(${look.turn} ${round(x)} ${round(y)})"` : "";
     const weight = look.weight ? ` font-weight="${look.weight}"` : "";
     this.parts.push(
@@ -43,11 +53,15 @@ export class Figure {
 
   rect(x: number, y: number, width: number, height: number, fill: string, alpha = 1): void {
     const faint = alpha < 1 ? ` fill-opacity="${round(alpha)}"` : "";
-    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${fill}"${faint}/>`);
+    this.parts.push(
+      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${fill}"${faint}/>`,
+    );
   }
 
   frame(x: number, y: number, width: number, height: number, colour: string, thick = 1): void {
-    this.parts.push(`<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}" stroke-width="${thick}"/>`);
+    this.parts.push(
+      `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="none" stroke="${colour}" stroke-width="${thick}"/>`,
+    );
   }
 
   circle(x: number, y: number, radius: number, look: Stroke): void {
@@ -55,18 +69,24 @@ export class Figure {
   }
 
   path(points: readonly (readonly [number, number])[], look: Stroke): void {
-    this.parts.push(`<path d="M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}" fill="${look.fill ? look.colour : "none"}" ${stroke(look)}/>`);
+    this.parts.push(
+      `<path d="M${points.map(([x, y]) => `${round(x)} ${round(y)}`).join("L")}" fill="${look.fill ? look.colour : "none"}" ${stroke(look)}/>`,
+    );
   }
 
   line(x0: number, y0: number, x1: number, y1: number, colour: string): void {
-    this.parts.push(`<path d="M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}" stroke="${colour}" stroke-opacity="0.7"/>`);
+    this.parts.push(
+      `<path d="M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}" stroke="${colour}" stroke-opacity="0.7"/>`,
+    );
   }
 
   /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
   picture(data: string, x: number, y: number, width: number, height: number, pale = 0): void {
     if (pale > 0 && !this.parts.includes(paler(pale))) this.parts.push(paler(pale));
     const filter = pale > 0 ? ` filter="url(#pale)"` : "";
-    this.parts.push(`<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"${filter}/>`);
+    this.parts.push(
+      `<image href="${data}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"${filter}/>`,
+    );
   }
 
   /** A drawing of its own, as markup that a serializer made. */
@@ -81,7 +101,9 @@ export class Figure {
       const [x0, y0, x1, y1] = line(batch.from[at], batch.to[at]);
       path.push(`M${round(x0)} ${round(y0)}L${round(x1)} ${round(y1)}`);
     }
-    this.parts.push(`<path d="${path.join("")}" fill="none" stroke="${css(batch.colour)}" stroke-opacity="${Number(batch.alpha.toPrecision(3))}" stroke-width="${thick}"/>`);
+    this.parts.push(
+      `<path d="${path.join("")}" fill="none" stroke="${css(batch.colour)}" stroke-opacity="${Number(batch.alpha.toPrecision(3))}" stroke-width="${thick}"/>`,
+    );
   }
 
   /** Cells of one colour as one path. */

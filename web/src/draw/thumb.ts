@@ -9,7 +9,9 @@ import { bent, type Rgb } from "./colour";
 export function ink(head: HeadRows, width: number, height: number): Float32Array {
   const bins = new Float32Array(height * height);
   const rows = Math.max(head.n, head.m);
-  const place = Uint32Array.from({ length: rows }, (_, at) => Math.min(height - 1, Math.floor(((at + 0.5) * height) / rows)));
+  const place = Uint32Array.from({ length: rows }, (_, at) =>
+    Math.min(height - 1, Math.floor(((at + 0.5) * height) / rows)),
+  );
   const share = Math.min(1, height / rows);
   const { n, k, weight, index } = head;
   for (let row = 0; row < n; row++) {

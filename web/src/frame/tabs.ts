@@ -50,4 +50,5 @@ export const TABS: Record<Picks["tab"], Tab> = {
   },
 };
 
-export const tabsOf = (desk: Desk): [Picks["tab"], Tab][] => (Object.entries(TABS) as [Picks["tab"], Tab][]).filter(([, tab]) => tab.applies(desk));
+export const tabsOf = (desk: Desk): [Picks["tab"], Tab][] =>
+  (Object.entries(TABS) as [Picks["tab"], Tab][]).filter(([, tab]) => tab.applies(desk));

@@ -52,4 +52,5 @@ export function dots(made: Comparison): MapDot[] {
 }
 
 /** As the study prints its Table 1. */
-export const sixth = (row: string, value: number): string => (row === "Number of heads" ? String(value) : value.toFixed(6));
+export const sixth = (row: string, value: number): string =>
+  row === "Number of heads" ? String(value) : value.toFixed(6);

@@ -34,11 +34,14 @@ export const kindOf = (scores: HeadScores, head: number): string => scores.kinds
 
 /** Heads of the wanted kinds (all, if none is named), in the order asked for; what has no number comes last. */
 export function listed(scores: HeadScores, kinds: readonly string[], order: string): number[] {
-  const heads = scores.heads.map((_, head) => head).filter((head) => kinds.length === 0 || kinds.includes(kindOf(scores, head)));
+  const heads = scores.heads
+    .map((_, head) => head)
+    .filter((head) => kinds.length === 0 || kinds.includes(kindOf(scores, head)));
   const down = order.startsWith("-");
   const name = order.replace(/^-/, "");
   if (name === "head") return down ? heads.reverse() : heads;
-  if (name === "kind") return heads.sort((a, b) => (down ? -1 : 1) * (kindOf(scores, a).localeCompare(kindOf(scores, b)) || a - b));
+  if (name === "kind")
+    return heads.sort((a, b) => (down ? -1 : 1) * (kindOf(scores, a).localeCompare(kindOf(scores, b)) || a - b));
   const by = column(scores, name);
   if (!by) return heads;
   const sign = down ? 1 : -1;
@@ -69,7 +72,8 @@ export interface Cell {
 /** Where each head stands in a picture of layers × heads; towers below each other. */
 export function cells(scores: HeadScores, about: About): Cell[] {
   const rows = new Map<string, number>();
-  for (const tower of about.towers) for (const layer of tower.layers) rows.set(`${tower.name}.${layer.layer}`, rows.size);
+  for (const tower of about.towers)
+    for (const layer of tower.layers) rows.set(`${tower.name}.${layer.layer}`, rows.size);
   return scores.heads.flatMap((name, head) => {
     const place = headPlace(about, name);
     const row = place ? rows.get(`${place.tower}.${place.layer}`) : undefined;
@@ -78,12 +82,14 @@ export function cells(scores: HeadScores, about: About): Cell[] {
 }
 
 /** Short enough for a table, exact enough to sort by eye. */
-export const figure = (value: number): string => (Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3));
+export const figure = (value: number): string =>
+  Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3);
 
 /** How many values fall into each of `count` equal parts of a range; the last part holds its end. */
 export function bins(values: readonly number[], [low, high]: readonly number[], count: number): number[] {
   const found = new Array<number>(count).fill(0);
-  for (const value of values) if (value >= low && value <= high) found[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
+  for (const value of values)
+    if (value >= low && value <= high) found[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
   return found;
 }
 
@@ -104,7 +110,12 @@ export function summary(values: readonly number[]): Summary {
     const low = Math.floor(place);
     return known[low] + (known[Math.min(known.length - 1, low + 1)] - known[low]) * (place - low);
   };
-  return { heads: known.length, mean, deviation: Math.sqrt(varies), quarters: known.length ? [at(0), at(0.25), at(0.5), at(0.75), at(1)] : [NaN, NaN, NaN, NaN, NaN] };
+  return {
+    heads: known.length,
+    mean,
+    deviation: Math.sqrt(varies),
+    quarters: known.length ? [at(0), at(0.25), at(0.5), at(0.75), at(1)] : [NaN, NaN, NaN, NaN, NaN],
+  };
 }
 
 /** What the distribution is of: the picture's score, or where that shows kinds one of the scatter's. */

@@ -39,7 +39,12 @@ function inRows(aspects: readonly number[], across: number, width: number, heigh
 export function patchRect(patch: Omit<Patch, "position" | "image">, on: Rect): Rect {
   const within = (value: number) => Math.min(1, Math.max(0, value));
   const [left, top] = [on.x + within(patch.left) * on.width, on.y + within(patch.top) * on.height];
-  return { x: left, y: top, width: on.x + within(patch.right) * on.width - left, height: on.y + within(patch.bottom) * on.height - top };
+  return {
+    x: left,
+    y: top,
+    width: on.x + within(patch.right) * on.width - left,
+    height: on.y + within(patch.bottom) * on.height - top,
+  };
 }
 
 /** The patch at a pixel; of several the smallest. */

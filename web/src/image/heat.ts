@@ -16,7 +16,8 @@ export const heatAlpha = (strength: number): number => 0.5 + 0.12 * Math.min(1, 
 export const PALE = 0.6;
 
 /** √ of the share of the largest, so that small weights can be told apart. */
-export const strengthOf = (weight: number, most: number): number => (most > 0 ? Math.sqrt(Math.min(1, Math.max(0, weight / most))) : 0);
+export const strengthOf = (weight: number, most: number): number =>
+  most > 0 ? Math.sqrt(Math.min(1, Math.max(0, weight / most))) : 0;
 
 /** Largest weight of the tokens that have a place. */
 export function mostOf(weights: Float32Array, placed: readonly unknown[]): number {

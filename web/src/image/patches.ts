@@ -36,7 +36,11 @@ export function coversOf(patches: readonly (Patch | undefined)[], aspects: reado
     const own = patches.filter((patch): patch is Patch => patch?.image === image);
     const sizes = bySize(own);
     const apart = sizes.some((one, at) => sizes.slice(at + 1).some((other) => overlap(one, other)));
-    return (apart ? sizes : [own]).map((group) => ({ image, aspect, patches: group.sort((a, b) => a.position - b.position) }));
+    return (apart ? sizes : [own]).map((group) => ({
+      image,
+      aspect,
+      patches: group.sort((a, b) => a.position - b.position),
+    }));
   });
 }
 
@@ -60,9 +64,13 @@ function overlap(large: readonly Patch[], small: readonly Patch[]): boolean {
   });
 }
 
-export const middleOf = (patch: Patch): [number, number] => [(patch.left + patch.right) / 2, (patch.top + patch.bottom) / 2];
+export const middleOf = (patch: Patch): [number, number] => [
+  (patch.left + patch.right) / 2,
+  (patch.top + patch.bottom) / 2,
+];
 
-export const inside = (patch: Patch, x: number, y: number): boolean => x >= patch.left && x < patch.right && y >= patch.top && y < patch.bottom;
+export const inside = (patch: Patch, x: number, y: number): boolean =>
+  x >= patch.left && x < patch.right && y >= patch.top && y < patch.bottom;
 
 /** The patch that has the middle of another in it, where a layer has other patches than the one before. */
 export function atPlace(patches: readonly (Patch | undefined)[], other: Patch): Patch | undefined {
@@ -88,7 +96,10 @@ export function neighbour(patches: readonly Patch[], from: Patch, across: number
   const [x, y] = middleOf(from);
   let [best, least] = [from, Infinity];
   for (const patch of patches) {
-    const [dx, dy] = [(middleOf(patch)[0] - x) / (from.right - from.left), (middleOf(patch)[1] - y) / (from.bottom - from.top)];
+    const [dx, dy] = [
+      (middleOf(patch)[0] - x) / (from.right - from.left),
+      (middleOf(patch)[1] - y) / (from.bottom - from.top),
+    ];
     const along = dx * across + dy * down;
     const aside = Math.abs(dx * down) + Math.abs(dy * across);
     if (along > 0.5 && along + 3 * aside < least) [best, least] = [patch, along + 3 * aside];

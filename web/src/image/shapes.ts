@@ -33,7 +33,9 @@ export type Where = (patch: Patch | undefined) => Rect | undefined;
 
 export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where {
   const own = new Map<Patch, Rect>();
-  covers.forEach((cover, at) => cover.patches.forEach((patch) => rects[at] && own.set(patch, patchRect(patch, rects[at]))));
+  covers.forEach((cover, at) =>
+    cover.patches.forEach((patch) => rects[at] && own.set(patch, patchRect(patch, rects[at]))),
+  );
   return (patch) => {
     if (!patch) return undefined;
     const found = own.get(patch);
@@ -44,7 +46,12 @@ export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where
   };
 }
 
-export function tiles(patches: readonly (Patch | undefined)[], weights: Float32Array, most: number, where: Where): Tile[] {
+export function tiles(
+  patches: readonly (Patch | undefined)[],
+  weights: Float32Array,
+  most: number,
+  where: Where,
+): Tile[] {
   const out: Tile[] = [];
   patches.forEach((patch, at) => {
     const rect = where(patch);
@@ -59,7 +66,13 @@ export function tiles(patches: readonly (Patch | undefined)[], weights: Float32A
 export const MOST_SIGNS = 6000;
 
 /** `byWeight`: width and opacity tell the weight, where many cross. */
-export function signs(marks: readonly Mark[], queries: readonly (Patch | undefined)[], keys: readonly (Patch | undefined)[], where: Where, byWeight: boolean): Sign[] {
+export function signs(
+  marks: readonly Mark[],
+  queries: readonly (Patch | undefined)[],
+  keys: readonly (Patch | undefined)[],
+  where: Where,
+  byWeight: boolean,
+): Sign[] {
   const out: Sign[] = [];
   for (const mark of marks.slice(-MOST_SIGNS)) {
     const from = where(queries[mark.from]);
@@ -67,7 +80,14 @@ export function signs(marks: readonly Mark[], queries: readonly (Patch | undefin
     if (!from || !to) continue;
     const size = Math.min(from.width, from.height, to.width, to.height);
     const width = byWeight ? 0.7 + Math.min(6, size / 4) * mark.weight : Math.min(2, 0.8 + size / 30);
-    out.push({ kind: mark.kind, from: middle(from), to: middle(to), size, width, alpha: byWeight ? 0.2 + 0.8 * mark.weight : 0.95 });
+    out.push({
+      kind: mark.kind,
+      from: middle(from),
+      to: middle(to),
+      size,
+      width,
+      alpha: byWeight ? 0.2 + 0.8 * mark.weight : 0.95,
+    });
   }
   return out;
 }
@@ -78,7 +98,10 @@ const middle = ({ x, y, width, height }: Rect): [number, number] => [x + width /
 export function tip({ from, to, size, width }: Sign): [number, number][] {
   const long = Math.min(3 + 3.2 * width, Math.max(4, size * 0.45));
   const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
-  const end = (turn: number): [number, number] => [to[0] - long * Math.cos(angle + turn), to[1] - long * Math.sin(angle + turn)];
+  const end = (turn: number): [number, number] => [
+    to[0] - long * Math.cos(angle + turn),
+    to[1] - long * Math.sin(angle + turn),
+  ];
   return [to, end(0.42), end(-0.42)];
 }
 

@@ -129,7 +129,14 @@ export interface Flat {
   near: Float32Array;
 }
 
-export function flatten(places: Uint16Array, from: number, count: number, dims: number, shape: readonly number[], orbit: Orbit): Flat {
+export function flatten(
+  places: Uint16Array,
+  from: number,
+  count: number,
+  dims: number,
+  shape: readonly number[],
+  orbit: Orbit,
+): Flat {
   const m = turning(orbit, dims);
   const room = roomOf(dims);
   const out = { x: new Float32Array(count), y: new Float32Array(count), near: new Float32Array(count) };

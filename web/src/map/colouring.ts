@@ -44,7 +44,12 @@ const OTHER = 254;
 export function choices(data: MapData): { name: string; label: string }[] {
   const own = data.colours.map(({ name, label }) => ({ name, label }));
   const place = own.findIndex((one) => one.name === "mod5") + 1;
-  return [{ name: "kind", label: "query or key" }, ...own.slice(0, place), { name: "norm", label: "vector length" }, ...own.slice(place)];
+  return [
+    { name: "kind", label: "query or key" },
+    ...own.slice(0, place),
+    { name: "norm", label: "vector length" },
+    ...own.slice(place),
+  ];
 }
 
 export function colouring(data: MapData, name: string, look: Look): Colouring {
@@ -58,8 +63,16 @@ const EMPTY: Legend = { low: "", high: "", note: "", ramps: [], names: [] };
 
 function byKind(data: MapData, { palette }: Look): Colouring {
   const pair = PAIRS[palette];
-  const names = [{ text: "query", query: css(pair.query), key: "" }, { text: "key", query: css(pair.key), key: "" }];
-  return { values: new Uint8Array(data.points), scale: pack([pair.query], [pair.key]), legend: { ...EMPTY, names }, byNorm: false };
+  const names = [
+    { text: "query", query: css(pair.query), key: "" },
+    { text: "key", query: css(pair.key), key: "" },
+  ];
+  return {
+    values: new Uint8Array(data.points),
+    scale: pack([pair.query], [pair.key]),
+    legend: { ...EMPTY, names },
+    byNorm: false,
+  };
 }
 
 function byNorm(data: MapData, { palette, dark }: Look): Colouring {
@@ -75,18 +88,28 @@ function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }
   const scales = apart ? PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark, 255)) : [plain];
   const grey = greyOf(dark);
   const [query, key] = [scales[0], scales.at(-1) as Rgb[]].map((scale) => [...scale, grey]);
-  const values = Uint8Array.from(column.values.data, (value) => (value === 65535 ? NONE : Math.round(254 * along(column, value / 65534))));
+  const values = Uint8Array.from(column.values.data, (value) =>
+    value === 65535 ? NONE : Math.round(254 * along(column, value / 65534)),
+  );
   const shown = (value: number) => written(value, column.whole);
   const ramps = apart ? both(scales) : [{ who: "", colours: thinned(scales[0]) }];
-  const note = column.scale === "log" && column.low > 0 ? "log scale" : column.name === "position" ? "of the input’s length" : "";
-  return { values, scale: pack(query, key), legend: { ...EMPTY, low: shown(column.low), high: shown(column.high), note, ramps }, byNorm: false };
+  const note =
+    column.scale === "log" && column.low > 0 ? "log scale" : column.name === "position" ? "of the input’s length" : "";
+  return {
+    values,
+    scale: pack(query, key),
+    legend: { ...EMPTY, low: shown(column.low), high: shown(column.high), note, ramps },
+    byNorm: false,
+  };
 }
 
 /** A hue is shown as itself: its degrees on the colour circle, where the ends meet. */
 function hues(low: number, high: number): Rgb[] {
   return Array.from({ length: 255 }, (_, at) => {
     const turn = (low + ((high - low) * at) / 254) / 60;
-    return [5, 3, 1].map((from) => Math.round(225 * (1 - Math.max(0, Math.min(1, (from + turn) % 6, 4 - ((from + turn) % 6)))))) as unknown as Rgb;
+    return [5, 3, 1].map((from) =>
+      Math.round(225 * (1 - Math.max(0, Math.min(1, (from + turn) % 6, 4 - ((from + turn) % 6))))),
+    ) as unknown as Rgb;
   });
 }
 
@@ -94,19 +117,34 @@ function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { pale
   const none = column.values.data instanceof Uint8Array ? 255 : 65535;
   const counts = new Uint32Array(column.names.length);
   for (const value of column.values.data) if (value !== none) counts[value]++;
-  const shown = column.names.length <= MOST_NAMES ? [...column.names.keys()] : [...column.names.keys()].sort((a, b) => counts[b] - counts[a]).slice(0, MOST_NAMES);
+  const shown =
+    column.names.length <= MOST_NAMES
+      ? [...column.names.keys()]
+      : [...column.names.keys()].sort((a, b) => counts[b] - counts[a]).slice(0, MOST_NAMES);
   const place = new Uint8Array(column.names.length).fill(OTHER);
   shown.forEach((name, at) => (place[name] = at));
   const strong = column.name === "mod5" ? FIVE[palette] : headColours(Math.max(2, shown.length), dark);
   const paper = PAPER[dark ? "dark" : "light"];
   const pale = strong.map((colour) => mix(colour, paper, 0.52));
   const grey = greyOf(dark);
-  const filled = (colours: Rgb[]) => Array.from({ length: 256 }, (_, at) => (at < shown.length ? colours[at % colours.length] : grey));
-  const names = shown.map((name, at) => ({ text: column.names[name], query: css(strong[at % strong.length]), key: css(pale[at % pale.length]) }));
-  if (shown.length < column.names.length) names.push({ text: `${column.names.length - shown.length} others`, query: css(grey), key: "" });
+  const filled = (colours: Rgb[]) =>
+    Array.from({ length: 256 }, (_, at) => (at < shown.length ? colours[at % colours.length] : grey));
+  const names = shown.map((name, at) => ({
+    text: column.names[name],
+    query: css(strong[at % strong.length]),
+    key: css(pale[at % pale.length]),
+  }));
+  if (shown.length < column.names.length)
+    names.push({ text: `${column.names.length - shown.length} others`, query: css(grey), key: "" });
   const values = new Uint8Array(data.points);
-  for (let at = 0; at < values.length; at++) values[at] = column.values.data[at] === none ? NONE : place[column.values.data[at]];
-  return { values, scale: pack(filled(strong), filled(pale)), legend: { ...EMPTY, names, note: "keys paler" }, byNorm: false };
+  for (let at = 0; at < values.length; at++)
+    values[at] = column.values.data[at] === none ? NONE : place[column.values.data[at]];
+  return {
+    values,
+    scale: pack(filled(strong), filled(pale)),
+    legend: { ...EMPTY, names, note: "keys paler" },
+    byNorm: false,
+  };
 }
 
 /** The value of one point in words. */
@@ -128,7 +166,10 @@ export const written = (value: number, whole: boolean): string =>
 
 const greyOf = (dark: boolean): Rgb => (dark ? [96, 102, 112] : [178, 182, 190]);
 const thinned = (scale: Rgb[]): string[] => scale.filter((_, at) => at % 16 === 0 || at === scale.length - 1).map(css);
-const both = (scales: Rgb[][]) => [{ who: "query", colours: thinned(scales[0]) }, { who: "key", colours: thinned(scales[1]) }];
+const both = (scales: Rgb[][]) => [
+  { who: "query", colours: thinned(scales[0]) },
+  { who: "key", colours: thinned(scales[1]) },
+];
 
 /** Shorter lists are stretched by repeating their last colour. */
 function pack(query: readonly Rgb[], key: readonly Rgb[]): Uint8Array {

@@ -68,12 +68,21 @@ export interface Norms {
   high: Float32Array;
 }
 
-export const normsOf = (packet: MapNorms): Norms => ({ values: packet.values.data, low: packet.low.data, high: packet.high.data });
+export const normsOf = (packet: MapNorms): Norms => ({
+  values: packet.values.data,
+  low: packet.low.data,
+  high: packet.high.data,
+});
 
 /** Shortest and longest of queries, then of keys, of one head; scaled as for the map where asked. */
 export function lengths(norms: Norms, data: MapData, head: number, scaled: boolean): [number, number, number, number] {
   const by = scaled ? [data.c[head], 1 / data.c[head]] : [1, 1];
-  return [0, 1].flatMap((side) => [norms.low[2 * head + side] * by[side], norms.high[2 * head + side] * by[side]]) as [number, number, number, number];
+  return [0, 1].flatMap((side) => [norms.low[2 * head + side] * by[side], norms.high[2 * head + side] * by[side]]) as [
+    number,
+    number,
+    number,
+    number,
+  ];
 }
 
 /** Where each side's bytes fall on the head's common scale: share = from + byte / 255 · (to − from). */

@@ -15,17 +15,29 @@ export function joined(all: Joined, extra: MapExtra): Joined {
   const more = extra.points.queries;
   const sum = count + extra.places.shape[1];
   const { places, box: wider } = widened(all.places, extra);
-  const put = <T extends Uint8Array | Uint16Array | Uint32Array | Int16Array | Float32Array>(old: T, own: ArrayLike<number>, parts: number, rows: number, out: T): T => {
+  const put = <T extends Uint8Array | Uint16Array | Uint32Array | Int16Array | Float32Array>(
+    old: T,
+    own: ArrayLike<number>,
+    parts: number,
+    rows: number,
+    out: T,
+  ): T => {
     const [was, is, now] = [count * parts, extra.places.shape[1] * parts, sum * parts];
     for (let row = 0; row < rows; row++) {
       out.set(old.subarray(row * was, row * was + queries * parts) as never, row * now);
       for (let at = 0; at < more * parts; at++) out[row * now + queries * parts + at] = own[row * is + at];
-      out.set(old.subarray(row * was + queries * parts, (row + 1) * was) as never, row * now + (queries + more) * parts);
+      out.set(
+        old.subarray(row * was + queries * parts, (row + 1) * was) as never,
+        row * now + (queries + more) * parts,
+      );
       for (let at = more * parts; at < is; at++) out[row * now + was + at] = own[row * is + at];
     }
     return out;
   };
-  const long = (of: { data: ArrayLike<number> }, own: ArrayLike<number>) => ({ data: put(Uint32Array.from(of.data), own, 1, 1, new Uint32Array(sum)), shape: [sum] });
+  const long = (of: { data: ArrayLike<number> }, own: ArrayLike<number>) => ({
+    data: put(Uint32Array.from(of.data), own, 1, 1, new Uint32Array(sum)),
+    shape: [sum],
+  });
   const texts = [...all.points.texts];
   const known = new Map(texts.map((text, at) => [text, at]));
   const text = Array.from(extra.points.text.data, (at) => {
@@ -33,7 +45,12 @@ export function joined(all: Joined, extra: MapExtra): Joined {
     if (!known.has(word)) known.set(word, texts.push(word) - 1);
     return known.get(word) as number;
   });
-  const lists = { token: long(all.points.token, extra.points.token.data), input: long(all.points.input, extra.points.input.data), position: long(all.points.position, extra.points.position.data), text: long(all.points.text, text) };
+  const lists = {
+    token: long(all.points.token, extra.points.token.data),
+    input: long(all.points.input, extra.points.input.data),
+    position: long(all.points.position, extra.points.position.data),
+    text: long(all.points.text, text),
+  };
   const columns = all.points.columns.map((column) => {
     const none = column.values.data instanceof Uint8Array ? 255 : 65535;
     const own = extra.points.columns.find((one) => one.name === column.name && one.kind === column.kind);
@@ -42,15 +59,46 @@ export function joined(all: Joined, extra: MapExtra): Joined {
     const room = column.values.data instanceof Uint8Array ? new Uint8Array(sum) : new Uint16Array(sum);
     return { ...column, values: { data: put(column.values.data, values, 1, 1, room), shape: [sum] } } as Column;
   });
-  const special = { data: put(all.points.special.data, extra.points.special.data, 1, 1, new Uint8Array(sum)), shape: [sum] };
+  const special = {
+    data: put(all.points.special.data, extra.points.special.data, 1, 1, new Uint8Array(sum)),
+    shape: [sum],
+  };
   const own = extra.places.shape[1];
-  const image = all.points.image && { data: put(all.points.image.data, extra.points.image?.data ?? new Array<number>(own).fill(-1), 1, 1, new Int16Array(sum)), shape: [sum] };
-  const box = all.points.box && { data: put(all.points.box.data, extra.points.box?.data ?? new Array<number>(4 * own).fill(NaN), 4, 1, new Float32Array(4 * sum)), shape: [sum, 4] };
-  const whole = { data: put(places, quantised(extra, wider, all.places), dims, heads, new Uint16Array(heads * sum * dims)), shape: [heads, sum, dims] };
+  const image = all.points.image && {
+    data: put(
+      all.points.image.data,
+      extra.points.image?.data ?? new Array<number>(own).fill(-1),
+      1,
+      1,
+      new Int16Array(sum),
+    ),
+    shape: [sum],
+  };
+  const box = all.points.box && {
+    data: put(
+      all.points.box.data,
+      extra.points.box?.data ?? new Array<number>(4 * own).fill(NaN),
+      4,
+      1,
+      new Float32Array(4 * sum),
+    ),
+    shape: [sum, 4],
+  };
+  const whole = {
+    data: put(places, quantised(extra, wider, all.places), dims, heads, new Uint16Array(heads * sum * dims)),
+    shape: [heads, sum, dims],
+  };
   return {
     places: { ...all.places, queries: queries + more, places: whole, box: { ...all.places.box, data: wider } },
     points: { ...all.points, ...lists, queries: queries + more, texts, special, columns, image, box },
-    norms: all.norms && { ...all.norms, queries: queries + more, values: { data: put(all.norms.values.data, reread(all.norms, extra, heads), 1, heads, new Uint8Array(heads * sum)), shape: [heads, sum] } },
+    norms: all.norms && {
+      ...all.norms,
+      queries: queries + more,
+      values: {
+        data: put(all.norms.values.data, reread(all.norms, extra, heads), 1, heads, new Uint8Array(heads * sum)),
+        shape: [heads, sum],
+      },
+    },
   };
 }
 

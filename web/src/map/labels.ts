@@ -36,7 +36,12 @@ export function placed(wishes: readonly Wish[], width: number, height: number, m
 }
 
 function corners({ x, y, width }: Wish): [number, number][] {
-  return [[x + 6, y - HIGH / 2], [x - 6 - width, y - HIGH / 2], [x - width / 2, y - HIGH - 5], [x - width / 2, y + 5]];
+  return [
+    [x + 6, y - HIGH / 2],
+    [x - 6 - width, y - HIGH / 2],
+    [x - width / 2, y - HIGH - 5],
+    [x - width / 2, y + 5],
+  ];
 }
 
 const bands = (label: Label): number[] => {
@@ -50,5 +55,10 @@ function free(label: Label, taken: Map<number, Label[]>): boolean {
 }
 
 export function apart(a: Label, b: Label): boolean {
-  return a.left + a.width + GAP <= b.left || b.left + b.width + GAP <= a.left || a.top + HIGH <= b.top || b.top + HIGH <= a.top;
+  return (
+    a.left + a.width + GAP <= b.left ||
+    b.left + b.width + GAP <= a.left ||
+    a.top + HIGH <= b.top ||
+    b.top + HIGH <= a.top
+  );
 }

@@ -25,7 +25,10 @@ export function matching(texts: readonly string[], search: string, kind: Picks["
       return { texts: null, trouble: `“${search}” is no regular expression: ${why[0]?.toLowerCase()}${why.slice(1)}` };
     }
   }
-  return { texts: Uint8Array.from(texts, (text) => Number(fits(bare(text)) || text.toLowerCase() === wanted)), trouble: "" };
+  return {
+    texts: Uint8Array.from(texts, (text) => Number(fits(bare(text)) || text.toLowerCase() === wanted)),
+    trouble: "",
+  };
 }
 
 export interface Ranked {
@@ -49,7 +52,10 @@ export interface Sides {
 }
 
 export function sidesOf(marks: Uint8Array, queries: number): Sides[] {
-  return [[0, queries], [queries, marks.length]].map(([from, to]) => {
+  return [
+    [0, queries],
+    [queries, marks.length],
+  ].map(([from, to]) => {
     const hits: number[] = [];
     for (let at = from; at < to; at++) if (marks[at]) hits.push(at);
     const all = Uint32Array.from({ length: to - from }, (_, at) => from + at);
@@ -87,7 +93,8 @@ export function meanDistance(head: number, { places, points, dims, shapes }: Pla
   }
   let sum = 0;
   for (let a = 0; a < own.length; a += 3) {
-    for (let b = 0; b < a; b += 3) sum += Math.sqrt((own[a] - own[b]) ** 2 + (own[a + 1] - own[b + 1]) ** 2 + (own[a + 2] - own[b + 2]) ** 2);
+    for (let b = 0; b < a; b += 3)
+      sum += Math.sqrt((own[a] - own[b]) ** 2 + (own[a + 1] - own[b + 1]) ** 2 + (own[a + 2] - own[b + 2]) ** 2);
   }
   const pairs = (chosen.length * (chosen.length - 1)) / 2;
   return pairs > 0 ? sum / pairs : 0;

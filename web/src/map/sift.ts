@@ -36,7 +36,14 @@ export function everyPoint(places: readonly Place[], { points }: Sifted, most = 
 }
 
 /** The points that can be seen, and all that are marked. */
-export function sift(places: readonly Place[], data: Sifted, side: number, room: number, orbit: Orbit, marks: Uint8Array | null): Uint32Array {
+export function sift(
+  places: readonly Place[],
+  data: Sifted,
+  side: number,
+  room: number,
+  orbit: Orbit,
+  marks: Uint8Array | null,
+): Uint32Array {
   const wide = Math.ceil(side) + 2;
   if (data.points < CROWD * wide * wide) return everyPoint(places, data);
   const out = new Uint32Array(places.length * data.points);
@@ -60,7 +67,15 @@ function depths(points: number): Float32Array {
   return kept;
 }
 
-function nearestFlat(best: Int32Array, wide: number, place: Place, { places, points }: Sifted, side: number, room: number, depth: Float32Array): void {
+function nearestFlat(
+  best: Int32Array,
+  wide: number,
+  place: Place,
+  { places, points }: Sifted,
+  side: number,
+  room: number,
+  depth: Float32Array,
+): void {
   const [byX, byY] = [(side * room * place.shape[0]) / 65535, (side * room * place.shape[1]) / 65535];
   // Pixels are those of the screen, so a panel's first one starts where the screen's does.
   const left = place.x - Math.floor(place.x) + side / 2 - 32767.5 * byX;
@@ -72,7 +87,15 @@ function nearestFlat(best: Int32Array, wide: number, place: Place, { places, poi
   }
 }
 
-function nearestSolid(best: Int32Array, wide: number, place: Place, { places, points }: Sifted, side: number, room: number, m: readonly number[]): void {
+function nearestSolid(
+  best: Int32Array,
+  wide: number,
+  place: Place,
+  { places, points }: Sifted,
+  side: number,
+  room: number,
+  m: readonly number[],
+): void {
   const near = new Float32Array(best.length);
   const [sx, sy, sz] = place.shape;
   const [left, top] = [place.x - Math.floor(place.x) + side / 2, place.y - Math.floor(place.y) + side / 2];
@@ -80,7 +103,9 @@ function nearestSolid(best: Int32Array, wide: number, place: Place, { places, po
     const a = (places[from] / 65535 - 0.5) * sx;
     const b = (places[from + 1] / 65535 - 0.5) * sy;
     const c = (places[from + 2] / 65535 - 0.5) * sz;
-    const pixel = ((top - side * room * (m[1] * a + m[4] * b + m[7] * c)) | 0) * wide + ((left + side * room * (m[0] * a + m[3] * b + m[6] * c)) | 0);
+    const pixel =
+      ((top - side * room * (m[1] * a + m[4] * b + m[7] * c)) | 0) * wide +
+      ((left + side * room * (m[0] * a + m[3] * b + m[6] * c)) | 0);
     if (pixel < 0 || pixel >= best.length) continue;
     const front = m[2] * a + m[5] * b + m[8] * c;
     if (best[pixel] < 0 || front > near[pixel]) {

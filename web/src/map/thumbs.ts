@@ -28,7 +28,10 @@ interface Placed {
 }
 
 /** Each point's part of the sheet in 65535ths of its sides: left, top, right, bottom; all 0 for what is no patch. */
-export function sheetBoxes({ points, input, image, box }: Placed, sheet: Pick<Thumbs, "width" | "height" | "input" | "image" | "cell">): Uint16Array {
+export function sheetBoxes(
+  { points, input, image, box }: Placed,
+  sheet: Pick<Thumbs, "width" | "height" | "input" | "image" | "cell">,
+): Uint16Array {
   const out = new Uint16Array(4 * points);
   if (!image || !box) return out;
   const name = (number: number, picture: number) => number * 65536 + picture;

@@ -18,7 +18,8 @@ export function storedSource(document: Document): Source {
       if (!block) throw new AtlasFailure(missing(path));
       return bytes((block.textContent ?? "").trim());
     },
-    ask: () => Promise.reject(new AtlasFailure("a saved page cannot compute; open the atlas with attention-atlas serve")),
+    ask: () =>
+      Promise.reject(new AtlasFailure("a saved page cannot compute; open the atlas with attention-atlas serve")),
   };
 }
 
@@ -27,8 +28,10 @@ function blockOf(document: Document, path: string): Element | null {
 }
 
 function missing(path: string): string {
-  if (/^(map|points|norms|mean|extra)\//.test(path)) return `this saved page does not carry ${path.split("/")[0] === "norms" ? "vector lengths" : "this map"}; open the atlas with attention-atlas serve`;
-  if (/^(compare|reaction|card|heads|alike)\b/.test(path)) return "this saved page does not carry this; open the atlases with attention-atlas serve";
+  if (/^(map|points|norms|mean|extra)\//.test(path))
+    return `this saved page does not carry ${path.split("/")[0] === "norms" ? "vector lengths" : "this map"}; open the atlas with attention-atlas serve`;
+  if (/^(compare|reaction|card|heads|alike)\b/.test(path))
+    return "this saved page does not carry this; open the atlases with attention-atlas serve";
   const what = path.startsWith("vectors") ? "query and key vectors" : "exact weights";
   return `this saved page does not carry ${what}; save it with exact=True (on the command line --exact)`;
 }

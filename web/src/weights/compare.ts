@@ -15,11 +15,12 @@ export function align(first: readonly string[], second: readonly string[]): Pair
   const longest = Array.from({ length: a + 1 }, () => new Uint32Array(b + 1));
   for (let i = a - 1; i >= 0; i--) {
     for (let j = b - 1; j >= 0; j--) {
-      longest[i][j] = first[i] === second[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+      longest[i][j] =
+        first[i] === second[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
     }
   }
   const same: Pair[] = [];
-  for (let i = 0, j = 0; i < a && j < b; ) {
+  for (let i = 0, j = 0; i < a && j < b;) {
     if (first[i] === second[j]) same.push([i++, j++]);
     else if (longest[i + 1][j] >= longest[i][j + 1]) i++;
     else j++;

@@ -35,7 +35,14 @@ const SIDES = { all: null, aa: [0, 0], ab: [0, 1], ba: [1, 0], bb: [1, 1] } as c
 export function linesOf(head: HeadRows, sieve: Sieve): Lines {
   if (head.k === head.m && head.index instanceof Uint32Array && isOpen(sieve)) return every(head, head.index);
   const size = head.n * head.k;
-  const out = { count: 0, from: new Uint32Array(size), to: new Uint32Array(size), weight: new Float32Array(size), drawn: 0, total: 0 };
+  const out = {
+    count: 0,
+    from: new Uint32Array(size),
+    to: new Uint32Array(size),
+    weight: new Float32Array(size),
+    drawn: 0,
+    total: 0,
+  };
   const sides = SIDES[sieve.filter];
   for (let row = 0; row < head.n; row++) {
     if (sides && sieve.rowSegment(row) !== sides[0]) continue;

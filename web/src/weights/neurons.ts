@@ -14,7 +14,12 @@ export interface Trace {
 export function trace(vectors: Vectors, row: number, hidden: ReadonlySet<number>): Trace {
   const [m, width] = vectors.key.shape;
   const query = vectors.query.data.subarray(row * width, (row + 1) * width);
-  const out = { dot: new Float32Array(m), logit: new Float32Array(m), weight: new Float32Array(m), seen: new Uint8Array(m) };
+  const out = {
+    dot: new Float32Array(m),
+    logit: new Float32Array(m),
+    weight: new Float32Array(m),
+    seen: new Uint8Array(m),
+  };
   for (let key = 0; key < m; key++) {
     let dot = 0;
     for (let at = 0; at < width; at++) dot += query[at] * vectors.key.data[key * width + at];

@@ -53,21 +53,48 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
       partners(head, token.side, active).forEach((weight, at) => {
         const colour = strip.sets[place].colour;
         if (opacity(weight) > 0.01 && colour) {
-          figure.rect(far.x + (place * far.wide) / strip.rows.length, TOP + at * ROW + 1, far.wide / strip.rows.length, ROW - 2, css(colour), 0.85 * opacity(weight));
+          figure.rect(
+            far.x + (place * far.wide) / strip.rows.length,
+            TOP + at * ROW + 1,
+            far.wide / strip.rows.length,
+            ROW - 2,
+            css(colour),
+            0.85 * opacity(weight),
+          );
         }
       }),
     );
-    figure.rect(token.side === "query" ? x : x + wide - right, TOP + active * ROW, token.side === "query" ? left : right, ROW, "#FFC300", 0.35);
+    figure.rect(
+      token.side === "query" ? x : x + wide - right,
+      TOP + active * ROW,
+      token.side === "query" ? left : right,
+      ROW,
+      "#FFC300",
+      0.35,
+    );
   }
-  const sets = token && active >= 0 ? strip.sets.map((set) => ({ ...set, lines: linesOfToken(set.lines, token.side, active) })) : strip.sets;
+  const sets =
+    token && active >= 0
+      ? strip.sets.map((set) => ({ ...set, lines: linesOfToken(set.lines, token.side, active) }))
+      : strip.sets;
   for (const batch of batches(sets).reverse()) {
     const lower = batch.lane * spreadOf(ROW, strip.sets.length);
     const alpha = active < 0 ? 1 - Math.exp(-depthOf(batch.alpha) * desk.strength) : batch.alpha;
-    figure.lines({ ...batch, alpha }, (from, to) => [x + left, middle(from) + lower, x + wide - right, middle(to) + lower]);
+    figure.lines({ ...batch, alpha }, (from, to) => [
+      x + left,
+      middle(from) + lower,
+      x + wide - right,
+      middle(to) + lower,
+    ]);
   }
   const grey = desk.dark ? "#9a9fa8" : "#6b7078";
   const words = (unit: Unit, at: number, edge: number, anchor: string) =>
-    figure.text(edge, middle(at) + 4, unit.text, { mono: true, size: 12, anchor, fill: unit.special ? grey : undefined });
+    figure.text(edge, middle(at) + 4, unit.text, {
+      mono: true,
+      size: 12,
+      anchor,
+      fill: unit.special ? grey : undefined,
+    });
   strip.rowUnits.forEach((unit, at) => words(unit, at, x + left - 6, "end"));
   strip.columnUnits.forEach((unit, at) => words(unit, at, x + wide - right + 6, "start"));
 }

@@ -25,18 +25,32 @@ export function heatFigure(desk: Desk, maps: Shown[], scale: Rgb[]): string {
   const across = Math.ceil(Math.sqrt(maps.length));
   const wide = left + m * cell + 20;
   const high = top + n * cell + 16;
-  const figure = new Figure(across * wide, Math.ceil(maps.length / across) * high, hex(PAPER[desk.dark ? "dark" : "light"]), desk.dark ? "#e6e7ea" : "#1b1d22");
+  const figure = new Figure(
+    across * wide,
+    Math.ceil(maps.length / across) * high,
+    hex(PAPER[desk.dark ? "dark" : "light"]),
+    desk.dark ? "#e6e7ea" : "#1b1d22",
+  );
   maps.forEach((map, at) => {
     const x = (at % across) * wide + left;
     const y = Math.floor(at / across) * high + top;
     figure.text(x, y - top + 16, map.title, { weight: 600 });
     for (const [colour, cells] of coloured(map, scale, desk.dark)) {
-      figure.cells(cells.map((place) => [x + (place % map.head.m) * cell, y + Math.floor(place / map.head.m) * cell] as const), cell, cell, colour);
+      figure.cells(
+        cells.map((place) => [x + (place % map.head.m) * cell, y + Math.floor(place / map.head.m) * cell] as const),
+        cell,
+        cell,
+        colour,
+      );
     }
     figure.frame(x, y, map.head.m * cell, map.head.n * cell, desk.dark ? "#343943" : "#dfe1e6");
     if (!letters) return;
-    map.rowUnits.forEach((unit, row) => figure.text(x - 6, y + (row + 0.5) * cell + 4, unit.text, { mono: true, size: 11, anchor: "end" }));
-    map.columnUnits.forEach((unit, column) => figure.text(x + (column + 0.5) * cell + 4, y - 6, unit.text, { mono: true, size: 11, turn: -90 }));
+    map.rowUnits.forEach((unit, row) =>
+      figure.text(x - 6, y + (row + 0.5) * cell + 4, unit.text, { mono: true, size: 11, anchor: "end" }),
+    );
+    map.columnUnits.forEach((unit, column) =>
+      figure.text(x + (column + 0.5) * cell + 4, y - 6, unit.text, { mono: true, size: 11, turn: -90 }),
+    );
   });
   return figure.toString();
 }

@@ -10,7 +10,14 @@ export interface Box {
 }
 
 /** Largest equal cells for some maps of one size, in rows that fill the room. */
-export function boxes(count: number, rows: number, columns: number, width: number, height: number, labels: { left: number; top: number }): Box[] {
+export function boxes(
+  count: number,
+  rows: number,
+  columns: number,
+  width: number,
+  height: number,
+  labels: { left: number; top: number },
+): Box[] {
   let best = { cell: 0, across: 1 };
   for (let across = 1; across <= count; across++) {
     const down = Math.ceil(count / across);

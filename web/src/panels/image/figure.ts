@@ -18,17 +18,31 @@ const MOST_BESIDE = 24;
 export function imageFigure(desk: Desk): string {
   const { image, picks } = desk;
   const covers = image.covers;
-  const high = Math.min(900, Math.max(240, (WIDE / Math.max(0.2, Math.min(4, covers[0].aspect))) / Math.ceil(covers.length / 2)));
+  const high = Math.min(
+    900,
+    Math.max(240, WIDE / Math.max(0.2, Math.min(4, covers[0].aspect)) / Math.ceil(covers.length / 2)),
+  );
   const rects = image.arranged(WIDE, high).map((rect) => ({ ...rect, y: rect.y + TOP }));
   const paper = hex(PAPER[desk.dark ? "dark" : "light"]);
   const figure = new Figure(WIDE, TOP + high + FOOT, paper, desk.dark ? "#e6e7ea" : "#1b1d22");
   figure.text(14, 22, titleOf(desk), { weight: 600 });
   const shapes = shapesOf(desk, rects);
-  covers.forEach((cover, at) => figure.picture(image.pictures[cover.image].address(), rects[at].x, rects[at].y, rects[at].width, rects[at].height, shapes.tiles.length > 0 ? PALE : 0));
+  covers.forEach((cover, at) =>
+    figure.picture(
+      image.pictures[cover.image].address(),
+      rects[at].x,
+      rects[at].y,
+      rects[at].width,
+      rects[at].height,
+      shapes.tiles.length > 0 ? PALE : 0,
+    ),
+  );
   for (const { x, y, width, height } of shapes.unseen) figure.rect(x, y, width, height, paper, 0.72);
-  for (const { rect, colour, alpha } of shapes.tiles) figure.rect(rect.x, rect.y, rect.width, rect.height, colour, alpha);
+  for (const { rect, colour, alpha } of shapes.tiles)
+    figure.rect(rect.x, rect.y, rect.width, rect.height, colour, alpha);
   for (const sign of shapes.signs) draw(figure, sign);
-  for (const { rect, colour, width } of shapes.borders) figure.frame(rect.x, rect.y, rect.width, rect.height, colour, width);
+  for (const { rect, colour, width } of shapes.borders)
+    figure.frame(rect.x, rect.y, rect.width, rect.height, colour, width);
   foot(figure, desk, TOP + high + 18);
   if (picks.overlay && image.shades) scale(figure, image.shades.most, TOP + high + 30);
   return figure.toString();
@@ -41,12 +55,25 @@ function titleOf(desk: Desk): string {
 }
 
 function draw(figure: Figure, sign: Sign): void {
-  for (const [colour, more] of [["#000000", 1.8], ["#ffffff", 0]] as const) {
+  for (const [colour, more] of [
+    ["#000000", 1.8],
+    ["#ffffff", 0],
+  ] as const) {
     const look = { colour, width: sign.width + more, alpha: sign.alpha * (more ? 0.7 : 1) };
     const r = spread(sign);
     const [x, y] = sign.from;
     if (sign.kind === "circle") figure.circle(x, y, r, look);
-    else if (sign.kind === "square") figure.path([[x - r, y - r], [x + r, y - r], [x + r, y + r], [x - r, y + r], [x - r, y - r]], look);
+    else if (sign.kind === "square")
+      figure.path(
+        [
+          [x - r, y - r],
+          [x + r, y - r],
+          [x + r, y + r],
+          [x - r, y + r],
+          [x - r, y - r],
+        ],
+        look,
+      );
     else {
       const [end, left, right] = tip(sign);
       figure.path([sign.from, [(left[0] + right[0]) / 2, (left[1] + right[1]) / 2]], look);
@@ -62,12 +89,21 @@ function foot(figure: Figure, desk: Desk, y: number): void {
   if (!token || !shades) return;
   const far = other(token.side);
   const beside = besides(image.tokensOf(far), (at) => image.isPatch(far, at)).filter((item) => item.token);
-  const more = beside.length <= MOST_BESIDE ? beside.map((item) => `${item.token?.text} ${number(shades.weights[item.position])}`) : [];
-  figure.text(14, y, [`${image.nameOf(token)} ${token.side === "query" ? "looks at" : "is looked at by"}`, ...more].join("   "), { size: 11 });
+  const more =
+    beside.length <= MOST_BESIDE
+      ? beside.map((item) => `${item.token?.text} ${number(shades.weights[item.position])}`)
+      : [];
+  figure.text(
+    14,
+    y,
+    [`${image.nameOf(token)} ${token.side === "query" ? "looks at" : "is looked at by"}`, ...more].join("   "),
+    { size: 11 },
+  );
 }
 
 function scale(figure: Figure, most: number, y: number): void {
-  for (let at = 0; at < 40; at++) figure.rect(14 + at * 3, y, 3, 8, css(heatColour(strengthOf(((at + 0.5) / 40) ** 2, 1))));
+  for (let at = 0; at < 40; at++)
+    figure.rect(14 + at * 3, y, 3, 8, css(heatColour(strengthOf(((at + 0.5) / 40) ** 2, 1))));
   figure.text(14, y + 15, "0", { size: 9 });
   figure.text(134, y + 15, `${number(most)} (√ scale)`, { size: 9, anchor: "middle" });
 }

@@ -12,7 +12,12 @@ export interface Look {
   dark: boolean;
 }
 
-export function paint(canvas: HTMLCanvasElement, pictures: { loaded: Loaded | undefined; rect: Rect }[], shapes: Shapes, look: Look): void {
+export function paint(
+  canvas: HTMLCanvasElement,
+  pictures: { loaded: Loaded | undefined; rect: Rect }[],
+  shapes: Shapes,
+  look: Look,
+): void {
   const context = sized(canvas, look.width, look.height);
   for (const { loaded, rect } of pictures) {
     if (!loaded) continue;
@@ -43,7 +48,12 @@ export function paint(canvas: HTMLCanvasElement, pictures: { loaded: Loaded | un
   }
 }
 
-function outline(context: CanvasRenderingContext2D, { x, y, width, height }: Rect, colour: string, thick: number): void {
+function outline(
+  context: CanvasRenderingContext2D,
+  { x, y, width, height }: Rect,
+  colour: string,
+  thick: number,
+): void {
   context.strokeStyle = colour;
   context.lineWidth = thick;
   context.strokeRect(x, y, width, height);
@@ -53,7 +63,10 @@ function outline(context: CanvasRenderingContext2D, { x, y, width, height }: Rec
 function draw(context: CanvasRenderingContext2D, sign: Sign): void {
   context.globalAlpha = sign.alpha;
   context.lineCap = "round";
-  for (const [colour, more] of [["rgb(0 0 0 / 0.7)", 1.8], ["#fff", 0]] as const) {
+  for (const [colour, more] of [
+    ["rgb(0 0 0 / 0.7)", 1.8],
+    ["#fff", 0],
+  ] as const) {
     context.strokeStyle = context.fillStyle = colour;
     context.lineWidth = sign.width + more;
     context.beginPath();

@@ -11,9 +11,17 @@ export function shapesOf(desk: Desk, rects: Rect[]): Shapes {
   const { covers, token, shades, queries, keys } = image;
   const where = whereOn(covers, rects);
   const pair = PAIRS[picks.palette];
-  const out: Shapes = { tiles: [], borders: [], signs: signs(image.marks, queries, keys, where, picks.flows), unseen: [] };
-  covers.forEach((cover, at) => rects[at] && out.unseen.push(...around(patchRect(seenOf(cover.patches), rects[at]), rects[at])));
-  if (token && shades && picks.overlay) out.tiles = tiles(image.placesOf(other(token.side)), shades.weights, shades.most, where);
+  const out: Shapes = {
+    tiles: [],
+    borders: [],
+    signs: signs(image.marks, queries, keys, where, picks.flows),
+    unseen: [],
+  };
+  covers.forEach(
+    (cover, at) => rects[at] && out.unseen.push(...around(patchRect(seenOf(cover.patches), rects[at]), rects[at])),
+  );
+  if (token && shades && picks.overlay)
+    out.tiles = tiles(image.placesOf(other(token.side)), shades.weights, shades.most, where);
   const hover = desk.hover && where(image.placesOf(desk.hover.side)[desk.hover.position]);
   if (hover) out.borders.push(border(hover, [255, 255, 255], 1.5));
   const own = token && where(image.placesOf(token.side)[token.position]);

@@ -15,7 +15,11 @@ export function mapFigure(stage: Stage, points: HTMLCanvasElement, over: Over): 
     if (camera.scale < 34) continue;
     const letters = Math.min(12, Math.max(8, camera.scale * 0.11));
     figure.text(x, Math.max(12, y - 3), data.names[head], { size: letters, weight: 600 });
-    if (camera.scale > 62) figure.text(x + camera.scale, Math.max(12, y - 3), badge(data.figure(head, "map.correlation")), { size: letters, anchor: "end" });
+    if (camera.scale > 62)
+      figure.text(x + camera.scale, Math.max(12, y - 3), badge(data.figure(head, "map.correlation")), {
+        size: letters,
+        anchor: "end",
+      });
   }
   for (const { from, to } of over.lines) {
     const [a, b] = [stage.where(stage.head, from), stage.where(stage.head, to)];

@@ -83,7 +83,10 @@ export class Hand {
   private pinch(stage: Stage, finger: number, before: { x: number; y: number }, now: { x: number; y: number }): void {
     const other = [...this.fingers].find(([one]) => one !== finger)?.[1];
     if (!other) return;
-    const [was, is] = [Math.hypot(before.x - other.x, before.y - other.y), Math.hypot(now.x - other.x, now.y - other.y)];
+    const [was, is] = [
+      Math.hypot(before.x - other.x, before.y - other.y),
+      Math.hypot(now.x - other.x, now.y - other.y),
+    ];
     if (was > 0 && is > 0) stage.wheel((now.x + other.x) / 2, (now.y + other.y) / 2, is / was);
   }
 }

@@ -12,11 +12,14 @@ export function strongest(data: MapData, input: number, rows: HeadRows | undefin
   if (!rows) return [];
   const queries = new Map<number, number>();
   const keys = new Map<number, number>();
-  for (let at = 0; at < data.points; at++) if (data.input[at] === input) (at < data.queries ? queries : keys).set(data.position[at], at);
+  for (let at = 0; at < data.points; at++)
+    if (data.input[at] === input) (at < data.queries ? queries : keys).set(data.position[at], at);
   const out: Line[] = [];
   for (const [position, from] of queries) {
     if (position >= rows.n) continue;
-    const own = Array.from({ length: rows.k }, (_, at) => position * rows.k + at).sort((a, b) => rows.weight[b] - rows.weight[a]);
+    const own = Array.from({ length: rows.k }, (_, at) => position * rows.k + at).sort(
+      (a, b) => rows.weight[b] - rows.weight[a],
+    );
     for (const at of own.slice(0, KEYS)) {
       const to = keys.get(rows.index[at]);
       if (to !== undefined && rows.weight[at] >= LEAST) out.push({ from, to, weight: rows.weight[at] });

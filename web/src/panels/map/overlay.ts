@@ -31,7 +31,10 @@ export interface Over {
 const PICKED = "#FFC300";
 const MONO = '11.5px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
-const inkOf = (dark: boolean) => (dark ? { text: "#e6e7ea", faint: "#a0a6b0", line: "#343943" } : { text: "#1b1d22", faint: "#5d626b", line: "#dfe1e6" });
+const inkOf = (dark: boolean) =>
+  dark
+    ? { text: "#e6e7ea", faint: "#a0a6b0", line: "#343943" }
+    : { text: "#1b1d22", faint: "#5d626b", line: "#dfe1e6" };
 
 export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): void {
   const { size, data } = stage;
@@ -47,7 +50,13 @@ export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): 
 }
 
 /** A figure that says how far a map can be believed, short enough for a title. */
-export const badge = (value: number): string => (Number.isFinite(value) ? value.toFixed(2).replace("-", "−").replace(/^(−?)0\./, "$1.") : "–");
+export const badge = (value: number): string =>
+  Number.isFinite(value)
+    ? value
+        .toFixed(2)
+        .replace("-", "−")
+        .replace(/^(−?)0\./, "$1.")
+    : "–";
 
 function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): void {
   const { data, camera } = stage;
@@ -69,7 +78,12 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
 }
 
 /** Names, then figures: changing the font is what costs time. */
-function titles(context: CanvasRenderingContext2D, stage: Stage, cells: Cell[], ink: { text: string; faint: string }): void {
+function titles(
+  context: CanvasRenderingContext2D,
+  stage: Stage,
+  cells: Cell[],
+  ink: { text: string; faint: string },
+): void {
   const { data, camera } = stage;
   if (!data) return;
   const letters = Math.min(12, Math.max(8, camera.scale * TITLE * 0.95));
@@ -144,7 +158,11 @@ function names(context: CanvasRenderingContext2D, stage: Stage, over: Over): voi
     context.strokeStyle = paper;
     context.strokeText(label.text, label.left, label.top + HIGH / 2);
     context.globalAlpha = strong ? 1 : 0.45;
-    context.fillStyle = data.special[label.at] ? ink.faint : over.marks || !over.sides ? ink.text : sideInk(over, label.at < data.queries);
+    context.fillStyle = data.special[label.at]
+      ? ink.faint
+      : over.marks || !over.sides
+        ? ink.text
+        : sideInk(over, label.at < data.queries);
     context.fillText(label.text, label.left, label.top + HIGH / 2);
   }
   context.globalAlpha = 1;
@@ -169,7 +187,8 @@ export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Ov
   };
   if (over.picked >= 0) wish(over.picked);
   const { marks } = over;
-  if (marks) for (let at = 0; at < data.points && wishes.length < 600; at++) if (marks[at] && at !== over.picked) wish(at);
+  if (marks)
+    for (let at = 0; at < data.points && wishes.length < 600; at++) if (marks[at] && at !== over.picked) wish(at);
   if (!marks) {
     // A step that shares no factor with most counts walks over queries and keys alike.
     const most = Math.min(data.points, 1500);
@@ -180,7 +199,14 @@ export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Ov
 
 export const clipped = (text: string): string => ([...text].length > 18 ? `${[...text].slice(0, 17).join("")}…` : text);
 
-function ring(context: CanvasRenderingContext2D, stage: Stage, head: number, at: number, colour: string, width: number): void {
+function ring(
+  context: CanvasRenderingContext2D,
+  stage: Stage,
+  head: number,
+  at: number,
+  colour: string,
+  width: number,
+): void {
   const { x, y } = stage.where(head, at);
   context.beginPath();
   const half = stage.patched && stage.isPatch(at) ? stage.thumb * 0.65 + 2 : 0;

@@ -1,7 +1,26 @@
 // The canvas of a map: which panels are in sight, how the camera moves, and when a frame is due.
 import { PAPER } from "../../draw/colour";
 import { Cloud, type Cell, type CloudSheet, type CloudView } from "../../draw/cloud";
-import { between, fitAll, fitOne, flatten, fromNumbers, onScreen, orbitBy, PITCH, roomOf, single, spotAt, START_ORBIT, toNumbers, turning, zoomAt, type Camera, type Orbit, type Size } from "../../map/camera";
+import {
+  between,
+  fitAll,
+  fitOne,
+  flatten,
+  fromNumbers,
+  onScreen,
+  orbitBy,
+  PITCH,
+  roomOf,
+  single,
+  spotAt,
+  START_ORBIT,
+  toNumbers,
+  turning,
+  zoomAt,
+  type Camera,
+  type Orbit,
+  type Size,
+} from "../../map/camera";
 import type { Colouring } from "../../map/colouring";
 import { normSpan, type MapData, type Norms } from "../../map/data";
 import { gridOf, nearest, type Grid } from "../../map/grid";

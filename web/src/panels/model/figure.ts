@@ -18,13 +18,30 @@ interface Cell {
 /** Lines a thumbnail may have in a figure; beyond that the faintest are left out, as the eye would. */
 const MOST = 600;
 
-export function modelFigure(desk: Desk, cells: Cell[], layers: LayerInfo[], heads: number[], grid: Grid, rowsOf: (cell: Cell) => HeadRows | null, signed: boolean): string {
+export function modelFigure(
+  desk: Desk,
+  cells: Cell[],
+  layers: LayerInfo[],
+  heads: number[],
+  grid: Grid,
+  rowsOf: (cell: Cell) => HeadRows | null,
+  signed: boolean,
+): string {
   const end = cellAt(grid, layers.length, heads.length);
-  const figure = new Figure(end.x + 10, end.y + 30, hex(PAPER[desk.dark ? "dark" : "light"]), desk.dark ? "#e6e7ea" : "#1b1d22");
+  const figure = new Figure(
+    end.x + 10,
+    end.y + 30,
+    hex(PAPER[desk.dark ? "dark" : "light"]),
+    desk.dark ? "#e6e7ea" : "#1b1d22",
+  );
   const colours = headColours(Math.max(1, ...layers.map((layer) => layer.heads)), desk.dark);
   const { width, height } = grid.cell;
-  heads.forEach((head, column) => figure.text(cellAt(grid, 0, column).x + width / 2, 15, String(head), { size: 11, anchor: "middle" }));
-  layers.forEach((layer, row) => figure.text(20, cellAt(grid, row, 0).y + height / 2 + 4, String(layer.layer), { size: 11, anchor: "end" }));
+  heads.forEach((head, column) =>
+    figure.text(cellAt(grid, 0, column).x + width / 2, 15, String(head), { size: 11, anchor: "middle" }),
+  );
+  layers.forEach((layer, row) =>
+    figure.text(20, cellAt(grid, row, 0).y + height / 2 + 4, String(layer.layer), { size: 11, anchor: "end" }),
+  );
   for (const cell of cells) {
     const corner = cellAt(grid, cell.row, cell.column);
     figure.frame(corner.x, corner.y, width, height, desk.dark ? "#343943" : "#dfe1e6");
@@ -32,12 +49,19 @@ export function modelFigure(desk: Desk, cells: Cell[], layers: LayerInfo[], head
     if (!rows) continue;
     const step = height / Math.max(rows.n, rows.m);
     const lines = linesOf(rows, everything);
-    const least = Float32Array.from(lines.weight.subarray(0, lines.count), Math.abs).sort()[Math.max(0, lines.count - MOST)] ?? 0;
+    const least =
+      Float32Array.from(lines.weight.subarray(0, lines.count), Math.abs).sort()[Math.max(0, lines.count - MOST)] ?? 0;
     const strong = linesOf(rows, { ...everything, threshold: least });
     for (const batch of batches([{ lines: strong, colour: signed ? null : colours[cell.head] }]).reverse()) {
-      figure.lines(batch, (from, to) => [corner.x, corner.y + (from + 0.5) * step, corner.x + width, corner.y + (to + 0.5) * step], 1);
+      figure.lines(
+        batch,
+        (from, to) => [corner.x, corner.y + (from + 0.5) * step, corner.x + width, corner.y + (to + 0.5) * step],
+        1,
+      );
     }
   }
-  figure.text(grid.left, end.y + 16, `${desk.about.model || desk.about.title}: layers down, heads across`, { size: 11 });
+  figure.text(grid.left, end.y + 16, `${desk.about.model || desk.about.title}: layers down, heads across`, {
+    size: 11,
+  });
   return figure.toString();
 }

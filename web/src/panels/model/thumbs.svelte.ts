@@ -16,7 +16,11 @@ export function thumbRows(desk: Desk, layer: LayerInfo, head: number, shown: Sho
   if (shown === "first" || !two) return seen(desk, one, layer, head);
   if (shown === "second") return seen(desk, two, layer, head);
   const [first, second] = [seen(desk, one, layer, head), seen(desk, two, layer, head)];
-  const pairs = (stream: string) => align(tokensOf(one, stream).map((token) => token.text), tokensOf(two, stream).map((token) => token.text));
+  const pairs = (stream: string) =>
+    align(
+      tokensOf(one, stream).map((token) => token.text),
+      tokensOf(two, stream).map((token) => token.text),
+    );
   return first && second && difference(first, second, pairs(layer.queries), pairs(layer.keys));
 }
 
@@ -24,10 +28,20 @@ function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRow
   const place = placeOf(scene, layer.layer);
   if (place < 0) return null;
   const { hidden, filter } = desk.picks;
-  const rows = hide(fromEdges(scene.edges, place, head), new Set(hidden[layer.queries] ?? []), new Set(hidden[layer.keys] ?? []));
+  const rows = hide(
+    fromEdges(scene.edges, place, head),
+    new Set(hidden[layer.queries] ?? []),
+    new Set(hidden[layer.keys] ?? []),
+  );
   if (filter === "all") return rows;
   const [looking, looked] = [tokensOf(scene, layer.queries), tokensOf(scene, layer.keys)];
-  const lines = linesOf(rows, { threshold: 0, topk: 0, filter, rowSegment: (at) => looking[at].segment, columnSegment: (at) => looked[at].segment });
+  const lines = linesOf(rows, {
+    threshold: 0,
+    topk: 0,
+    filter,
+    rowSegment: (at) => looking[at].segment,
+    columnSegment: (at) => looked[at].segment,
+  });
   return kept(rows, lines.from, lines.to, lines.weight, lines.count);
 }
 

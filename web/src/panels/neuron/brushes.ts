@@ -34,7 +34,12 @@ export function figureBrush(figure: Figure, x: number, y: number): Brush {
   return {
     cell: (x0, y0, width, height, colour, alpha = 1) => figure.rect(x + x0, y + y0, width, height, colour, alpha),
     line: (x0, y0, x1, y1, colour, alpha) =>
-      figure.lines({ colour, alpha, lane: 0, from: new Uint32Array(1), to: new Uint32Array(1) }, () => [x + x0, y + y0, x + x1, y + y1]),
+      figure.lines({ colour, alpha, lane: 0, from: new Uint32Array(1), to: new Uint32Array(1) }, () => [
+        x + x0,
+        y + y0,
+        x + x1,
+        y + y1,
+      ]),
     number: (x0, y0, text) => figure.text(x + x0, y + y0 + 4, text, { mono: true, size: 10.5, anchor: "end" }),
   };
 }

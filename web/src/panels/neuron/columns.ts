@@ -37,7 +37,22 @@ export function columnsFor(width: number, neurons: number, left: number, right: 
   const value = values ? soft + bar + GAP : null;
   const moved = value === null ? null : value + strip + GAP;
   const end = (moved ?? soft) + bar + GAP;
-  return { cell, tokens: 0, query, fan: { from: query + strip, to: key }, key, product, dot, soft, value, moved, end, strip, bar, width: end + right };
+  return {
+    cell,
+    tokens: 0,
+    query,
+    fan: { from: query + strip, to: key },
+    key,
+    product,
+    dot,
+    soft,
+    value,
+    moved,
+    end,
+    strip,
+    bar,
+    width: end + right,
+  };
 }
 
 /** Where colour is full: nearly the largest size, so that one outlier does not bleach the rest. */

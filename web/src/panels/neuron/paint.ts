@@ -32,7 +32,8 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   };
   const { made, vectors, full } = work;
   for (let at = look.first; at <= look.last; at++) {
-    if (at < vectors.query.shape[0]) strip(columns.query, vectors.query.data, at * work.width, at, full.vector, at === work.row ? 1 : 0.22);
+    if (at < vectors.query.shape[0])
+      strip(columns.query, vectors.query.data, at * work.width, at, full.vector, at === work.row ? 1 : 0.22);
     if (at >= work.keys) continue;
     const seen = made.seen[at] === 1;
     strip(columns.key, vectors.key.data, at * work.width, at, full.vector, seen ? 1 : 0.25);
@@ -42,7 +43,8 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   }
   const from = (work.row + 0.5) * row - top;
   made.weight.forEach((weight, at) => {
-    if (opacity(weight) > 0.01) brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, look.colour, opacity(weight));
+    if (opacity(weight) > 0.01)
+      brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, look.colour, opacity(weight));
   });
 }
 
@@ -51,16 +53,30 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
   const room = columns.bar - 44;
   const half = room / 2;
   const dot = made.dot[at];
-  brush.cell(columns.dot + half + Math.min(0, (dot / full.dot) * half), y, Math.max(1, (Math.abs(dot) / full.dot) * half), high, css(signed(dot, Math.abs(dot) || 1, look.dark)));
+  brush.cell(
+    columns.dot + half + Math.min(0, (dot / full.dot) * half),
+    y,
+    Math.max(1, (Math.abs(dot) / full.dot) * half),
+    high,
+    css(signed(dot, Math.abs(dot) || 1, look.dark)),
+  );
   brush.cell(columns.soft, y, Math.max(0.5, made.weight[at] * room), high, css(look.colour));
-  const write = (x: number, value: number, digits: number) => look.numbers && brush.number(x, y + high / 2, value.toFixed(digits).replace("-", "−"));
+  const write = (x: number, value: number, digits: number) =>
+    look.numbers && brush.number(x, y + high / 2, value.toFixed(digits).replace("-", "−"));
   write(columns.dot + columns.bar, dot, Math.abs(dot) >= 100 ? 0 : 1);
   write(columns.soft + columns.bar, made.weight[at], 3);
   const { value } = work.vectors;
   if (columns.value === null || columns.moved === null || !value || !work.moved) return;
   const width = value.shape[1];
   const cell = columns.strip / width;
-  for (let d = 0; d < width; d++) brush.cell(columns.value + d * cell, y, cell + 0.3, high, css(signed(value.data[at * width + d], full.value, look.dark)));
+  for (let d = 0; d < width; d++)
+    brush.cell(
+      columns.value + d * cell,
+      y,
+      cell + 0.3,
+      high,
+      css(signed(value.data[at * width + d], full.value, look.dark)),
+    );
   brush.cell(columns.moved, y, Math.max(0.5, (work.moved[at] / full.moved) * room), high, css(look.colour));
   write(columns.moved + columns.bar, work.moved[at], 2);
 }

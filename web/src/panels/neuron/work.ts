@@ -18,19 +18,39 @@ export interface Work {
   full: { vector: number; product: number; dot: number; value: number; moved: number };
 }
 
-export function workOf(vectors: Vectors, row: number, hidden: ReadonlySet<number>, sort: boolean, key: number | null): Work {
+export function workOf(
+  vectors: Vectors,
+  row: number,
+  hidden: ReadonlySet<number>,
+  sort: boolean,
+  key: number | null,
+): Work {
   const [keys, width] = vectors.key.shape;
   const made = trace(vectors, row, hidden);
   const product = new Float32Array(keys * width);
-  for (let at = 0; at < product.length; at++) product[at] = vectors.query.data[row * width + (at % width)] * vectors.key.data[at];
+  for (let at = 0; at < product.length; at++)
+    product[at] = vectors.query.data[row * width + (at % width)] * vectors.key.data[at];
   const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
   const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
   const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
   const vector = Math.max(fullAt(vectors.query.data), fullAt(vectors.key.data));
   const seen = made.dot.filter((_, at) => made.seen[at] === 1);
   return {
-    vectors, row, width, keys, made, product, moved, order,
-    full: { vector, product: fullAt(product), dot: Math.max(1e-6, ...seen.map(Math.abs)), value: vectors.value ? fullAt(vectors.value.data) : 1, moved: moved ? Math.max(1e-6, ...moved) : 1 },
+    vectors,
+    row,
+    width,
+    keys,
+    made,
+    product,
+    moved,
+    order,
+    full: {
+      vector,
+      product: fullAt(product),
+      dot: Math.max(1e-6, ...seen.map(Math.abs)),
+      value: vectors.value ? fullAt(vectors.value.data) : 1,
+      moved: moved ? Math.max(1e-6, ...moved) : 1,
+    },
   };
 }
 

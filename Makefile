@@ -17,7 +17,7 @@ test: lint types web-test unit
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m attention_atlas.serve.types --check web/src/source/wire.ts
+	$(BIN)/python -m attention_atlas.page.wire.typescript --check web/src/source/wire.ts
 
 types: $(VENV)/tested
 	$(BIN)/mypy

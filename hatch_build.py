@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
-STATIC = Path("src/attention_atlas/serve/static")
+STATIC = Path("src/attention_atlas/page/static")
 BUILT = ("page.html", "page.js", "page.css", "widget.js", "file.html")
 STAMP = "sources.sha256"
 

@@ -35,7 +35,7 @@ import numpy as np
 import psutil
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-from attention_atlas.serve.figure import find_browser
+from attention_atlas.page.hosts.figure import find_browser
 from benchmarks.report import write_report
 
 HERE = Path(__file__).parent
@@ -98,7 +98,7 @@ def make(tool: str, view: str, layers: int, n: int, out: Path) -> dict[str, floa
         import bertviz as module
     else:
         import attention_atlas as module
-        import attention_atlas.serve.export  # so that only the work is measured
+        import attention_atlas.page.hosts.export  # so that only the work is measured
     given = tuple(torch.from_numpy(one[None]) for one in attention(layers, 12, n))
     tokens = [f"word{i}" for i in range(n)]
     before, start = psutil.Process().memory_info().rss, time.perf_counter()

@@ -23,8 +23,8 @@ from typing import Any
 import psutil
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
-from attention_atlas.serve.figure import FLAGS, find_browser
-from attention_atlas.serve.static_files import static
+from attention_atlas.page.hosts.figure import FLAGS, find_browser
+from attention_atlas.page.hosts.static_files import static
 from benchmarks.machine import about
 from benchmarks.matrix_data import as_json, attentionviz_bytes, packets
 

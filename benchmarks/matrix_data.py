@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.serve import wire
+from attention_atlas.page.wire import wire
 
 WORDS = 1000
 LENGTH = 50  # tokens of an input

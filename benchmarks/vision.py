@@ -75,7 +75,7 @@ def measure(folder: Path) -> None:
 
 def served(folder: Path) -> None:
     import attention_atlas as aa
-    from attention_atlas.serve.answers import Answers
+    from attention_atlas.page.live.answers import Answers
 
     atlas = aa.open(folder / "x.atlas")
     answers = Answers(atlas)

@@ -21,10 +21,10 @@ import httpx
 from playwright.sync_api import Error, Page, sync_playwright
 
 import attention_atlas as aa
-from attention_atlas.demo import sentences
-from attention_atlas.serve import wire
-from attention_atlas.serve.figure import FLAGS, find_browser
-from attention_atlas.serve.launch import start
+from attention_atlas.page.hosts.figure import FLAGS, find_browser
+from attention_atlas.page.hosts.launch import start
+from attention_atlas.page.wire import wire
+from attention_atlas.studies.demo import sentences
 from benchmarks.machine import about
 
 RESULTS = Path(__file__).parent / "way.md"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from attention_atlas.cli import app
+from attention_atlas.cli.app import app
 
 PAGE = Path(__file__).parent / "command-line.md"
 

@@ -14,8 +14,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import attention_atlas as aa
-from attention_atlas.serve.figure import FLAGS, find_browser
-from attention_atlas.serve.launch import start
+from attention_atlas.page.hosts.figure import FLAGS, find_browser
+from attention_atlas.page.hosts.launch import start
 
 PAGE = Path(__file__).parent / "gallery.md"
 FOLDER = Path(__file__).parent / "gallery"

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import attention_atlas as aa
-from attention_atlas.models.probes import PROBES, write_probes
+from attention_atlas.images.probes import PROBES, write_probes
 
 PAGE = Path(__file__).parent / "vision.md"
 START, END = "<!-- ranking -->", "<!-- end of ranking -->"

@@ -10,8 +10,8 @@ from PIL import Image
 from transformers import BertConfig
 
 import attention_atlas as aa
-from attention_atlas import cli
-from attention_atlas.record import finding
+from attention_atlas.cli import app as cli
+from attention_atlas.record.prove import layer_errors as finding
 from attention_atlas.store.write import Writer
 
 Captured = pytest.CaptureFixture[str]

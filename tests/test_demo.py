@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from attention_atlas import demo
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation
-from attention_atlas.layout.file import read_map
-from attention_atlas.serve import wire
-from attention_atlas.serve.desks import make_answers
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.wire import wire
+from attention_atlas.store.maps import read_map
+from attention_atlas.store.reader import Atlas
+from attention_atlas.studies import demo
 
 LARGEST = 8_000_000  # bytes that the package may carry for it
 

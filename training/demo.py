@@ -7,8 +7,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from attention_atlas.build import Wanted, build
-from attention_atlas.demo import DATA, MODELS, sentences
+from attention_atlas.studies.build import Wanted, build
+from attention_atlas.studies.demo import DATA, MODELS, sentences
 
 MAPS = Wanted(methods=("umap",), dims=(2, 3))
 

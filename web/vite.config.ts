@@ -7,7 +7,7 @@ import wabt from "wabt";
 import { defineConfig, type Plugin, type UserConfig } from "vite";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = resolve(here, "../src/attention_atlas/serve/static");
+const out = resolve(here, "../src/attention_atlas/page/static");
 const entries = { page: "src/page.ts", widget: "src/notebook.ts", file: "src/file.ts" };
 
 /** The page's HTML is a shell; in the file everything that was built is put inside it. */

@@ -10,15 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attention_atlas.errors import AtlasError, InputError, ModelError, PickError, StoreError
-    from attention_atlas.head import Head
     from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
-    from attention_atlas.record.check import check
-    from attention_atlas.record.run import capture
-    from attention_atlas.store.atlas import Atlas
-    from attention_atlas.store.atlas import open_atlas as open
-    from attention_atlas.view import (
+    from attention_atlas.names.errors import (
+        AtlasError,
+        InputError,
+        ModelError,
+        PickError,
+        StoreError,
+    )
+    from attention_atlas.names.head import Head
+    from attention_atlas.page.hosts.views import (
         View,
         head_view,
         heads_view,
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
         model_view,
         neuron_view,
     )
+    from attention_atlas.record.prove.check import check
+    from attention_atlas.record.write.capture import capture
+    from attention_atlas.store.reader import Atlas
+    from attention_atlas.store.reader import open_atlas as open
 
 __all__ = [
     "Atlas",
@@ -54,26 +60,26 @@ __all__ = [
 
 # Where each public name lives; loaded when first asked for, so that importing costs nothing.
 _HOMES = {
-    "Atlas": ("store.atlas", "Atlas"),
-    "AtlasError": ("errors", "AtlasError"),
-    "Head": ("head", "Head"),
-    "InputError": ("errors", "InputError"),
-    "ModelError": ("errors", "ModelError"),
-    "PickError": ("errors", "PickError"),
-    "StoreError": ("errors", "StoreError"),
-    "View": ("view", "View"),
-    "capture": ("record.run", "capture"),
-    "check": ("record.check", "check"),
+    "Atlas": ("store.reader", "Atlas"),
+    "AtlasError": ("names.errors", "AtlasError"),
+    "Head": ("names.head", "Head"),
+    "InputError": ("names.errors", "InputError"),
+    "ModelError": ("names.errors", "ModelError"),
+    "PickError": ("names.errors", "PickError"),
+    "StoreError": ("names.errors", "StoreError"),
+    "View": ("page.hosts.views", "View"),
+    "capture": ("record.write.capture", "capture"),
+    "check": ("record.prove.check", "check"),
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),
-    "head_view": ("view", "head_view"),
-    "map_view": ("view", "map_view"),
-    "matrix_view": ("view", "matrix_view"),
-    "heads_view": ("view", "heads_view"),
-    "image_view": ("view", "image_view"),
-    "model_view": ("view", "model_view"),
-    "neuron_view": ("view", "neuron_view"),
-    "open": ("store.atlas", "open_atlas"),
+    "head_view": ("page.hosts.views", "head_view"),
+    "map_view": ("page.hosts.views", "map_view"),
+    "matrix_view": ("page.hosts.views", "matrix_view"),
+    "heads_view": ("page.hosts.views", "heads_view"),
+    "image_view": ("page.hosts.views", "image_view"),
+    "model_view": ("page.hosts.views", "model_view"),
+    "neuron_view": ("page.hosts.views", "neuron_view"),
+    "open": ("store.reader", "open_atlas"),
 }
 
 

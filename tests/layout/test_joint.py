@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from attention_atlas.errors import InputError
 from attention_atlas.layout import joint
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation
 from attention_atlas.layout.joint import JOINTS, best_scale, join, weighted_correlation
 from attention_atlas.layout.neighbours import as_points
+from attention_atlas.names.errors import InputError
 
 
 def attention(queries: Tensor, keys: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from attention_atlas.errors import InputError
 from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.attraction import attraction, tie
 from attention_atlas.layout.fidelity import Dots, neighbourhood
@@ -22,6 +21,7 @@ from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import mesh_repulsion, pair_repulsion
 from attention_atlas.layout.tsne import tsne
 from attention_atlas.layout.umap import A, B
+from attention_atlas.names.errors import InputError
 
 
 def joined(dots: Dots) -> Tensor:

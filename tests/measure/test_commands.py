@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.serve.figure import with_page
+from attention_atlas.page.hosts.figure import with_page
 from tests.atlases import OTHER, SENTENCE
 from tests.test_bad_input import Captured, run, sentence
 

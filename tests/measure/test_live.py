@@ -9,8 +9,8 @@ from transformers import AutoModel
 
 import attention_atlas as aa
 from attention_atlas.models.load import Loaded, load
-from attention_atlas.record.gradients import gradient_importance
-from attention_atlas.record.repeats import repeated
+from attention_atlas.record.watch.gradients import gradient_importance
+from attention_atlas.record.write.repeats import repeated
 from tests.atlases import OTHER, SENTENCE
 from tests.places import minilm
 

@@ -15,7 +15,7 @@ from attention_atlas.measure.look import Look
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.tokens import TokenTable, is_punctuation
-from attention_atlas.store.stream import pieces
+from attention_atlas.store.passes import pieces
 from tests.atlases import OTHER, PAIR, SENTENCE
 from tests.measure.plain import PLAIN
 

@@ -16,8 +16,8 @@ from attention_atlas.measure.conllu import read_conllu
 from attention_atlas.measure.relations import best_heads, ratio
 from attention_atlas.measure.report import write_report
 from attention_atlas.measure.trees import OFFSETS, Matched, by_words, choose, right
-from attention_atlas.serve import wire
-from attention_atlas.serve.answers import Answers
+from attention_atlas.page.live.answers import Answers
+from attention_atlas.page.wire import wire
 from tests.test_bad_input import Captured, run
 
 CAT = """# text = The cat saw dogs.

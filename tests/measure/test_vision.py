@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import attention_atlas as aa
+from attention_atlas.images.probes import write_probes
 from attention_atlas.measure.arrows import ARROW, CIRCLE, SQUARE
-from attention_atlas.models.probes import write_probes
-from attention_atlas.serve.answers import Answers
+from attention_atlas.page.live.answers import Answers
 from tests.planted_vit import SIDE, planted_vit
 from tests.record.test_placeholders import llava
 

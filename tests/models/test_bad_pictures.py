@@ -10,7 +10,7 @@ from PIL import Image
 
 import attention_atlas as aa
 from attention_atlas.models.media import open_image
-from attention_atlas.serve.answers import Answers
+from attention_atlas.page.live.answers import Answers
 from tests.record.seeing import WIDTH, stretched, tokenizer
 from tests.test_bad_input import run
 

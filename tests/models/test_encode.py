@@ -8,10 +8,10 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.encode import Encoded, collate, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.names.errors import InputError
 
 Make = Callable[..., Any]
 PAIR = Input("pair", text="the uncharacteristic cat", second="it sat")

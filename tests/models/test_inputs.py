@@ -10,9 +10,9 @@ import pytest
 import torch
 from PIL import Image
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.media import open_image
+from attention_atlas.names.errors import InputError
 
 
 def texts(found: list[Input]) -> list[str | None]:

@@ -10,12 +10,12 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from attention_atlas.errors import ModelError
 from attention_atlas.models import locate
 from attention_atlas.models.encode import collate, encode
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import load
+from attention_atlas.names.errors import ModelError
 
 
 def test_a_folder_gives_its_model_with_head_and_tokenizer_in_eval_mode(

@@ -8,10 +8,10 @@ import torch
 import transformers as tf
 from PIL import Image
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.encode import collate, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.names.errors import InputError
 
 Make = Callable[..., Any]
 WIDTHS = {

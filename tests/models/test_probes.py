@@ -9,8 +9,8 @@ import transformers as hf
 from PIL import Image
 
 import attention_atlas as aa
-from attention_atlas.models.probes import CELLS, PROBES, known_values, write_probes
-from attention_atlas.picture import LUMA
+from attention_atlas.images.probes import CELLS, PROBES, known_values, write_probes
+from attention_atlas.images.upright import LUMA
 from tests.record.seeing import WIDTH, stretched
 from tests.test_bad_input import run
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_atlas.record.batches import batches
+from attention_atlas.record.write.batches import batches
 
 
 def numbered(lengths: list[int]) -> list[Any]:

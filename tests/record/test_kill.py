@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 
 SENTENCES = [
     f"Sentence {n} tells of {'very ' * (n % 7)}old men and {n * 3} sheep." for n in range(60)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from attention_atlas.record.call import Call
-from attention_atlas.record.layers import layers_of
-from attention_atlas.record.spot import Lighten, spot_check
+from attention_atlas.record.prove.spot_check import Lighten, spot_check
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.layers import layers_of
 
 B, H, G, N, D = 5, 4, 2, 7, 8
 

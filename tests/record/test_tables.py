@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from attention_atlas.record.tables import token_table
-from attention_atlas.store.places import places
+from attention_atlas.record.write.tables import token_table
+from attention_atlas.store.patch_places import places
 
 
 def test_columns_that_only_some_shards_have_join_whatever_their_kind() -> None:

@@ -13,11 +13,11 @@ import pytest
 import torch
 from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
-from attention_atlas.errors import ModelError
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import Encoded
-from attention_atlas.record.call import Call
-from attention_atlas.record.receipt import Plan, probe
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.prove.receipt import Plan, probe
+from attention_atlas.record.watch.call import Call
 from tests.record.zoo import (
     DECODERS,
     ENCODERS,

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import attention_atlas as aa
 import hatch_build
-from attention_atlas.serve.figure import FLAGS, find_browser
-from attention_atlas.serve.launch import start
+from attention_atlas.page.hosts.figure import FLAGS, find_browser
+from attention_atlas.page.hosts.launch import start
 from tests import atlases, planted
 from tests.places import minilm
 from tests.web import maps

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from PIL import Image
 from playwright.sync_api import Page, Route
 
-import attention_atlas.serve.wire as w
-from attention_atlas.serve.static_files import static
+import attention_atlas.page.wire.wire as w
+from attention_atlas.page.hosts.static_files import static
 
 Floats = npt.NDArray[np.float32]
 Box = tuple[float, float, float, float]

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
-from attention_atlas.serve.export import save_comparison
+from attention_atlas.page.hosts.export import save_comparison
 
 Open = Callable[..., Page]
 HASH = "tab=heads&versus=[0]&heads=L3H2"

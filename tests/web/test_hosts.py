@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
-from attention_atlas.view import View
+from attention_atlas.page.hosts.views import View
 from tests.web.conftest import EVIL, PATIENCE, SIZE
 
 
@@ -130,7 +130,7 @@ def test_a_static_folder_works_on_a_plain_web_server(
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
     from threading import Thread
 
-    from attention_atlas.serve.export import save_folder
+    from attention_atlas.page.hosts.export import save_folder
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:

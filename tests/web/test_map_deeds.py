@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from attention_atlas.serve.launch import start
-from attention_atlas.serve.live import LiveModel
+from attention_atlas.page.hosts.launch import start
+from attention_atlas.page.live.model import LiveModel
 from tests import planted
 from tests.web.maps import SEEN, inked, picks, pixels, settled
 

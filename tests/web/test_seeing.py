@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
-from attention_atlas.serve.launch import start
-from attention_atlas.store.places import SIDES
+from attention_atlas.page.hosts.launch import start
+from attention_atlas.store.patch_places import SIDES
 from tests.record.seeing import local, stretched
 from tests.record.test_patches import STAGES
 from tests.record.test_placeholders import ask, llava, llava_next, qwen2
@@ -280,7 +280,7 @@ def test_tiles_of_a_multimodal_model_lie_on_the_part_that_they_show(
 def test_the_page_marks_what_the_server_marks(
     open_seeing: Open, seeing: dict[str, aa.Atlas]
 ) -> None:
-    from attention_atlas.serve.answers import Answers
+    from attention_atlas.page.live.answers import Answers
 
     answers: Any = Answers(seeing["vit"])
     page = open_seeing("vit", "tab=image&heads=L2H1")

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from attention_atlas.head import Head
 from attention_atlas.layout.device import one_thread
-from attention_atlas.layout.file import Float32, Group, Map
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
 from attention_atlas.layout.place import place
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.head import Head
+from attention_atlas.store.maps import Float32, Group, Map
+from attention_atlas.store.reader import Atlas
 
 Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 

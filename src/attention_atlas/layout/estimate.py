@@ -5,7 +5,7 @@ A head costs a little for itself, then in proportion to its points, and to the s
 `benchmarks/way.md` names; a faster one is told too much. Nothing here needs torch.
 """
 
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.reader import Atlas
 
 TOKENS = 5000  # on a map at most, if nothing else is asked for
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 
 PAIRS = 128  # queries and keys sampled for c; every one meets every other
 GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from attention_atlas.errors import InputError
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.tsne import tsne
 from attention_atlas.layout.umap import umap
+from attention_atlas.names.errors import InputError
 
 Layout = Callable[[Tensor, int, Neighbours, int], Tensor]
 

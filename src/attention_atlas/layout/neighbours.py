@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 
 METRICS = ("cosine", "euclidean")
 SCORES_CPU = 1 << 21  # floats of one piece; 8 MB stay in the cache

@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from attention_atlas.errors import InputError
 from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.fuzzy import memberships
 from attention_atlas.layout.methods import FEWEST, check_method
 from attention_atlas.layout.neighbours import Neighbours, find_neighbours
 from attention_atlas.layout.pca import fit_axes
 from attention_atlas.layout.umap import FORCE, OTHERS, A, B
+from attention_atlas.names.errors import InputError
 
 NEIGHBOURS = 15
 PERPLEXITY = 5.0  # a new point has few neighbours to obey

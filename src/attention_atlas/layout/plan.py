@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from attention_atlas.errors import InputError
 from attention_atlas.layout.device import heads_at_once
 from attention_atlas.layout.estimate import TOKENS
 from attention_atlas.layout.joint import JOINTS
 from attention_atlas.layout.methods import NEIGHBOURS, check_method
 from attention_atlas.layout.sample import Numbers, sample
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.errors import InputError
+from attention_atlas.store.reader import Atlas
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,19 @@ import torch
 from safetensors.numpy import load_file
 from torch import Tensor
 
-from attention_atlas.errors import AtlasError, InputError, StoreError
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.fidelity import Dots, Fidelity, Tokens, fidelity
-from attention_atlas.layout.file import FIGURES, Group, Map, pack, read_map, write_map
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import NEIGHBOURS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.plan import Chunk, Options, Task, cut_chunks, plan
 from attention_atlas.layout.sample import Numbers
-from attention_atlas.progress import bar
-from attention_atlas.store.atlas import Atlas, open_atlas
+from attention_atlas.names.errors import AtlasError, InputError, StoreError
+from attention_atlas.names.progress import bar
 from attention_atlas.store.files import Array, write_tensors
+from attention_atlas.store.maps import FIGURES, Group, Map, pack, read_map, write_map
+from attention_atlas.store.reader import Atlas, open_atlas
 
 Watch = Callable[[int, int], None]  # told heads done, of how many; may raise to stop the run
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 
 Numbers = npt.NDArray[np.int64]
 Chances = npt.NDArray[np.float64]

@@ -2,8 +2,8 @@
 
 import sys
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.layout.run import work
+from attention_atlas.names.errors import AtlasError
 
 if __name__ == "__main__":
     try:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure.look import Floats
 from attention_atlas.measure.run import head_name
-from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.stream import Piece, pieces
+from attention_atlas.names.errors import InputError
+from attention_atlas.store.passes import Piece, pieces
+from attention_atlas.store.reader import Atlas
 
 ROWS = 128  # sampled
 LONGEST = 512  # keys; a longer row says little more and costs much

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.errors import PickError
 from attention_atlas.measure.alike import Alike
 from attention_atlas.measure.anomalies import anomalies
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.errors import PickError
+from attention_atlas.store.reader import Atlas
 from attention_atlas.store.scores import Scores
 
 MOST = 6  # relations on a card

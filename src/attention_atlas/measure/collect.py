@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure import boot
 from attention_atlas.measure.kinds import SHORTEST, judge
 from attention_atlas.measure.look import Floats, Look
 from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.tally import Tally
 from attention_atlas.measure.tokens import TokenTable, what_shows
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.errors import InputError
 from attention_atlas.store.manifest import Layer, Tower
-from attention_atlas.store.stream import Piece, pieces
+from attention_atlas.store.passes import Piece, pieces
+from attention_atlas.store.reader import Atlas
 
 Done = Callable[[int], None]
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure.align import aligned, cuts, onto
 from attention_atlas.measure.alike import LONGEST, ROWS, mean_divergence, of_first_stream
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.look import Floats
 from attention_atlas.measure.run import measure_atlas, measure_some
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.errors import InputError
+from attention_atlas.store.passes import Piece
+from attention_atlas.store.reader import Atlas
 from attention_atlas.store.scores import Scores
-from attention_atlas.store.stream import Piece
 
 INPUTS = 16  # shared inputs on which heads are set against each other
 

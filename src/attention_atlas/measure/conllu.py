@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 
 
 @dataclass(frozen=True)

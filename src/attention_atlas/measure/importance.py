@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 from attention_atlas.store.scores import Scores
 
 ROWS = ("Number of heads", "Mean", "RI", "Min", "25%", "50%", "75%", "Max")

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure.shapes import ENDS, NAMES, Bools, Floats, Shapes, shapes
+from attention_atlas.names.errors import InputError
 
 MIXED = "mixed"
 KINDS = (*NAMES, MIXED)

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.head import Head
+from attention_atlas.images.upright import CYCLIC
 from attention_atlas.measure.look import Floats
-from attention_atlas.picture import CYCLIC
-from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.places import seated
+from attention_atlas.names.head import Head
+from attention_atlas.store.patch_places import seated
+from attention_atlas.store.reader import Atlas
 
 KNOWN = "known "
 SEEN = ("brightness", "hue")  # of the picture itself, where nothing better is known

@@ -15,7 +15,7 @@ import pandas as pd
 from attention_atlas.measure import boot
 from attention_atlas.measure.look import Bools, Floats
 from attention_atlas.measure.trees import OFFSETS, Choices, Matched, right
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.reader import Atlas
 
 COLUMNS = (
     "head", "relation", "way", "right", "baseline", "offset", "above", "low", "high", "words",

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.importance import importance_table
 from attention_atlas.measure.relations import best_heads
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.errors import InputError
 from attention_atlas.store.files import write_whole
+from attention_atlas.store.reader import Atlas
 from attention_atlas.store.scores import Scores
 
 COLOURS = {

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_atlas.head import Head
 from attention_atlas.measure import boot
 from attention_atlas.measure.collect import Collected, Gathering, collect
 from attention_atlas.measure.kinds import KINDS
@@ -21,9 +20,10 @@ from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.measure.weights import alike_rows
-from attention_atlas.progress import bar
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.head import Head
+from attention_atlas.names.progress import bar
 from attention_atlas.store.manifest import Layer, Tower
+from attention_atlas.store.reader import Atlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 CHANCES = {

@@ -17,7 +17,7 @@ from attention_atlas.measure.look import Floats
 from attention_atlas.measure.relations import Relations
 from attention_atlas.measure.run import Extra
 from attention_atlas.measure.trees import OFFSETS, match, right, walk
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.store.reader import Atlas
 
 NAME = "syntax"
 FORMULA = "share of words whose most attended word is linked to it in the tree − the best offset's"

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.places import places, seated
+from attention_atlas.store.patch_places import places, seated
+from attention_atlas.store.reader import Atlas
 
 _MARKS = "Ġ▁Ċ#· \n\t"  # with which tokenizers write spaces, line ends and pieces
 

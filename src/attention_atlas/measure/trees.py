@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.errors import InputError
 from attention_atlas.measure.conllu import Sentence
 from attention_atlas.measure.look import Bools, Floats
-from attention_atlas.store.atlas import Atlas
-from attention_atlas.store.stream import pieces
+from attention_atlas.names.errors import InputError
+from attention_atlas.store.passes import pieces
+from attention_atlas.store.reader import Atlas
 
 REACH = 8  # words; offsets tried for the best fixed one
 OFFSETS = (*range(-REACH, 0), *range(1, REACH + 1))

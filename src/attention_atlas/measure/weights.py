@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_atlas.head import Head
-from attention_atlas.store.atlas import Atlas
+from attention_atlas.names.head import Head
+from attention_atlas.store.reader import Atlas
 
 NAME = "weight-correlation"
 WORDS = {

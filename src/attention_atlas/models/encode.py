@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import torch
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.batch import collate
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest
@@ -20,6 +19,7 @@ from attention_atlas.models.signature import Signature, signature
 from attention_atlas.models.target import with_decoder
 from attention_atlas.models.text import encode_text, refuse_foreign_ids, too_long
 from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens
+from attention_atlas.names.errors import InputError
 
 __all__ = ["Encoded", "Tokens", "collate", "encode", "longest"]
 

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from attention_atlas.errors import InputError
+from attention_atlas.images.probes import read_cells
 from attention_atlas.models.media import (
     IMAGE_SUFFIXES,
     SOUND_SUFFIXES,
     images_in,
     read_sound,
 )
-from attention_atlas.models.probes import read_cells
 from attention_atlas.models.tables import TABLES, TEXT_SUFFIXES, Table, read_lines, text_column
+from attention_atlas.names.errors import InputError
 
 _TENSOR_NAMES = {
     "input_ids",

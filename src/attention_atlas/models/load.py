@@ -15,10 +15,10 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrainedModel
 
-from attention_atlas.errors import ModelError
 from attention_atlas.models.locate import locate, refuse_gguf_without_reader
 from attention_atlas.models.processors import find_processor, part
 from attention_atlas.models.trouble import as_model_error, quiet_without_terminal
+from attention_atlas.names.errors import ModelError
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _NUMBERED = re.compile(r"(.+?)\.\d+\.")

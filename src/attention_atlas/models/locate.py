@@ -8,7 +8,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from attention_atlas.errors import ModelError
+from attention_atlas.names.errors import ModelError
 
 BUILTIN = Path(__file__).parent / "builtin"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")

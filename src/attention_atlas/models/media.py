@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from attention_atlas.errors import InputError
-from attention_atlas.picture import upright
+from attention_atlas.images.upright import upright
+from attention_atlas.names.errors import InputError
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 SOUND_SUFFIXES = (".wav",)

@@ -8,15 +8,15 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from attention_atlas.errors import InputError
+from attention_atlas.images.pixel_origins import Make, Shown, shown
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.media import for_processor, open_image
 from attention_atlas.models.processors import part
-from attention_atlas.models.shown import Make, Shown, shown
 from attention_atlas.models.text import tokenize, too_long
 from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens, text_tokens
+from attention_atlas.names.errors import InputError
 
 
 def encode_alone(loaded: Loaded, given: Input) -> Encoded:

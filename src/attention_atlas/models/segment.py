@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
-from attention_atlas.errors import ModelError
+from attention_atlas.images.pixel_origins import Axis, shown
 from attention_atlas.models.batch import placed
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.media import for_processor
 from attention_atlas.models.processors import part
-from attention_atlas.models.shown import Axis, shown
+from attention_atlas.names.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attention_atlas.errors import InputError
+from attention_atlas.names.errors import InputError
 
 TEXT_SUFFIXES = (".txt",)
 

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from transformers import GenerationMixin
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.batch import placed
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest_target
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.text import DETAILS, too_long
 from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens, text_tokens
+from attention_atlas.names.errors import InputError
 
 _NEW_TOKENS = 32
 

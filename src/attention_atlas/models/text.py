@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from attention_atlas.errors import InputError
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import Encoded, text_tokens
+from attention_atlas.names.errors import InputError
 
 _NAMES = ("input_ids", "attention_mask", "token_type_ids")
 

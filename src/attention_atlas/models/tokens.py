@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attention_atlas.models.shown import Shown
+from attention_atlas.images.pixel_origins import Shown
 
 _SPECIAL_NAMES = ("bos", "eos", "sep", "pad", "cls", "mask")
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from huggingface_hub import errors as hub
 from transformers.utils import logging
 
-from attention_atlas.errors import ModelError
+from attention_atlas.names.errors import ModelError
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.scores import belongs_to

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 
 FORMAT = 1

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.manifest import Manifest
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attention_atlas.errors import StoreError
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.files import Numbers
 from attention_atlas.store.manifest import NAME, Manifest, Shard

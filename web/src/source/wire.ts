@@ -1,5 +1,5 @@
-// Generated from src/attention_atlas/serve/wire.py; do not edit. Write it anew with:
-//   python -m attention_atlas.serve.types web/src/source/wire.ts
+// Generated from src/attention_atlas/page/wire/wire.py; do not edit. Write it anew with:
+//   python -m attention_atlas.page.wire.typescript web/src/source/wire.ts
 
 /** Numbers and their axes, row by row. */
 export interface Grid<T> {

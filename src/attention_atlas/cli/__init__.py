@@ -1,0 +1,5 @@
+"""The command line: data on stdout, talk on stderr."""
+
+from attention_atlas.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""What is in a picture? Pictures as people and models see them; no torch."""

@@ -1,0 +1,1 @@
+"""Words that every room uses: errors, head names, progress."""

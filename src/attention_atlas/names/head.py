@@ -1,0 +1,36 @@
+"""What is a head called?
+
+`L5H1`: layer and head, both from zero, written so on the command line, in links and in labels.
+In a model with several towers the tower stands before it: `cross.L5H1`.
+"""
+
+import re
+from dataclasses import dataclass
+
+from attention_atlas.names.errors import PickError
+
+_NAME = re.compile(r"(?:(?P<tower>[\w-]+)\.)?L(?P<layer>\d+)H(?P<head>\d+)")
+
+
+@dataclass(frozen=True, order=True)
+class Head:
+    """One attention head; `tower` is empty where the model has only one."""
+
+    tower: str
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        name = f"L{self.layer}H{self.head}"
+        return f"{self.tower}.{name}" if self.tower else name
+
+    @classmethod
+    def parse(cls, name: "str | Head") -> "Head":
+        if isinstance(name, Head):
+            return name
+        found = _NAME.fullmatch(name)
+        if not found:
+            raise PickError(
+                f"no head is named {name!r}; write layer and head from zero, as in L5H1"
+            )
+        return cls(found["tower"] or "", int(found["layer"]), int(found["head"]))

@@ -1,0 +1,1 @@
+"""What does the page show, and where does it get it from?"""

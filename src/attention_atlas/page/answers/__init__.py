@@ -1,0 +1,1 @@
+"""What is the answer to each request of the page?"""

@@ -1,0 +1,104 @@
+"""What is there to see? The packet `about`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.page.answers.heads import can_measure
+from attention_atlas.page.answers.maps import map_infos, why_no_maps
+from attention_atlas.page.answers.pictures import has_pictures, sheets
+from attention_atlas.page.answers.plain_attention import Attention
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.answers.tokens import visible
+from attention_atlas.page.wire import wire
+from attention_atlas.store.manifest import Layer, Receipt, Tower
+from attention_atlas.store.patch_places import seated
+from attention_atlas.store.reader import Atlas
+
+_LABEL = 60  # letters of an input's label
+
+
+def about(subject: Subject) -> wire.About:
+    frame = subject.inputs()
+    inputs = [_input_line(number, row) for number, row in enumerate(records(frame))]
+    if isinstance(subject, Atlas):
+        return _about_atlas(subject, inputs)
+    notes = subject.notes if isinstance(subject, Attention) else []
+    return wire.About(
+        title="Attention", model="", model_class="", kind="attention",
+        receipt_line="attention as it was given", exact=False, inputs=inputs,
+        towers=[_tower_info(tower, lambda layer: False) for tower in subject.towers],
+        has_values=False, notes=notes,
+    )  # fmt: skip
+
+
+def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
+    def info(tower: Tower) -> wire.TowerInfo:
+        def has(layer: Layer) -> bool:
+            return all(atlas.has(what, layer.layer, tower.name) for what in ("query", "key"))
+
+        return _tower_info(tower, has)
+
+    notes = [
+        f"{tower.name}: some layers have a sink, so rows sum to less than one"
+        for tower in atlas.towers
+        if any(layer.sink for layer in tower.layers)
+    ]
+    lost = [one for one in atlas.receipt.layers if not one.exact]
+    notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
+    skipped = atlas.manifest.options.get("skipped") or []
+    if skipped:
+        notes.append(f"left out, since they cannot be opened: {', '.join(map(str, skipped))}")
+    maps, unreadable = map_infos(atlas)
+    return wire.About(
+        title=atlas.manifest.model, model=atlas.manifest.model,
+        model_class=atlas.manifest.model_class, kind="atlas",
+        receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
+        towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
+        notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
+        can_measure=can_measure(atlas), pictures=has_pictures(atlas), patches=_patches(atlas),
+        thumbs=sheets(atlas),
+    )  # fmt: skip
+
+
+def _patches(atlas: Atlas) -> list[str]:
+    """The streams whose tokens have places in pictures."""
+    tokens = atlas.tokens()
+    there = set(tokens[seated(tokens)]["stream"].unique())
+    return [stream for stream in atlas.manifest.streams if stream in there]
+
+
+def receipt_line(receipt: Receipt) -> str:
+    if receipt.exact:
+        return f"capture exact ({receipt.worst_error:.1e})"
+    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    return f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
+
+
+def _input_line(number: int, row: dict[str, Any]) -> wire.InputLine:
+    texts = [visible(text) for text in (row.get("text"), row.get("second")) if text]
+    label = " / ".join(" ".join(text.replace("·", " ").split()) for text in texts)
+    cut = label if len(label) <= _LABEL else label[: _LABEL - 1].rstrip() + "…"
+    named = row.get("source") or f"{row['kind']} {number}"
+    return wire.InputLine(number, cut or visible(str(named)), row["kind"], bool(row.get("second")))
+
+
+def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.TowerInfo:
+    layers = [
+        wire.LayerInfo(
+            layer.layer, layer.heads, layer.groups, layer.width, layer.value_width,
+            has_vectors(layer), layer.queries, layer.keys,
+        )
+        for layer in tower.layers
+    ]  # fmt: skip
+    queries, keys = tower.layers[0].queries, tower.layers[0].keys
+    role: Any = tower.role
+    return wire.TowerInfo(tower.name, role, queries, keys, tower.depth, layers)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values, None where nothing is."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    rows: list[dict[str, Any]] = plain.to_dict("records")  # type: ignore[assignment]
+    return rows

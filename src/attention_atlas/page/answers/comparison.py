@@ -1,0 +1,158 @@
+"""What does the page show of several models on the same inputs?"""
+
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.measure.alike import LONGEST, scaled
+from attention_atlas.measure.compare import Comparison, compare, shared_inputs
+from attention_atlas.measure.kinds import KINDS
+from attention_atlas.measure.look import Floats
+from attention_atlas.names.errors import InputError, PickError
+from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.answers.heads import SMALL
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.answers.tokens import visible
+from attention_atlas.page.wire import wire
+from attention_atlas.store.reader import Atlas
+from attention_atlas.store.scores import Scores
+
+Beside = Sequence[tuple[wire.Neighbour, Subject]]
+MOST = 8  # models at once
+CELLS = 32  # a head is drawn with at most so many rows and columns
+_LABEL = 60  # letters of an input's label
+_comparing = Lock()  # two pages may ask for the same at once
+
+
+def comparison(subject: Subject, beside: Beside, which: str) -> wire.Comparison:
+    """What a person may wait for while looking at a page."""
+    atlases, ways = _chosen(subject, beside, which)
+    shared = shared_inputs(*atlases)
+    for atlas in atlases:
+        _refuse_large(atlas, len(shared))
+    return compared(atlases, ways)
+
+
+def compared(atlases: Sequence[Atlas], ways: Sequence[str]) -> wire.Comparison:
+    """The packet, however long it takes."""
+    with _comparing:
+        made = compare(*atlases)
+    models = [
+        _compared(made, at, [str(name) for name in atlas.heads()["head"]], way)
+        for at, (atlas, way) in enumerate(zip(atlases, ways, strict=True))
+    ]
+    texts = atlases[0].inputs()["text"].tolist()
+    labels = [_label(str(texts[one[0]])) for one in made.inputs]
+    return wire.Comparison(
+        models, [_counterparts(made, at) for at in range(1, len(models))], KINDS,
+        np.array(made.inputs, np.uint32), labels, scaled(made.divergence).astype(np.float32),
+        made.note,
+    )  # fmt: skip
+
+
+def reaction(subject: Subject, beside: Beside, which: str, place: str) -> wire.Reaction:
+    atlases, _ = _chosen(subject, beside, which)
+    shared = shared_inputs(*atlases)
+    if not (place.isascii() and place.isdigit() and len(place) < 10 and int(place) < len(shared)):
+        raise PickError(f"{place[:40]!r} is no shared input; there are 0 to {len(shared) - 1}")
+    numbers = shared[int(place)]
+    return wire.Reaction(
+        [_reacted(atlas, number) for atlas, number in zip(atlases, numbers, strict=True)]
+    )
+
+
+def pooled(weights: Floats, size: int) -> Floats:
+    """(H, size, size) from (H, N, M): the largest weight of each part."""
+    for axis in (1, 2):
+        edges = np.arange(size) * weights.shape[axis] // size
+        weights = np.maximum.reduceat(weights, edges, axis=axis)
+    return weights
+
+
+def _chosen(subject: Subject, beside: Beside, which: str) -> tuple[list[Atlas], list[str]]:
+    """The atlases asked for, this one first, and the ways to their pages."""
+    words = which.split(",")
+    known = {str(place) for place in range(len(beside))}
+    if not set(words) <= known or len(set(words)) < len(words) or len(words) >= MOST:
+        there = f"0 to {len(beside) - 1}" if beside else "none"
+        raise PickError(
+            f"{which[:40]!r} names no other atlases of this server; there are {there}; "
+            f"give up to {MOST - 1}, as in compare/0"
+        )
+    chosen = [beside[int(word)] for word in words]
+    atlases = [_bare(one) for one in (subject, *(other for _, other in chosen))]
+    return atlases, ["", *(neighbour.address for neighbour, _ in chosen)]
+
+
+def _bare(subject: Subject) -> Atlas:
+    """The folder alone, without texts that were added to an open page."""
+    if not isinstance(subject, Atlas):
+        raise PickError("plain attention is not compared; capture the models: aa.capture(…)")
+    return subject.base if isinstance(subject, Grown) else subject
+
+
+def _refuse_large(atlas: Atlas, shared: int) -> None:
+    """What would take a person's patience is left to the command line."""
+    if shared == atlas.manifest.inputs and atlas.scores() is not None:
+        return
+    heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
+    if heads * shared > SMALL:
+        raise PickError(
+            f"{atlas.path.name} is not measured on these {shared} inputs; run: attention-atlas "
+            f"measure {atlas.path.name}, on atlases of the same texts"
+        )
+
+
+def _compared(made: Comparison, at: int, heads: list[str], way: str) -> wire.Compared:
+    name, scores = made.names[at], made.scores[at]
+    kinds = scores.kinds.set_index("head")["kind"].reindex(heads)
+    known = [KINDS.index(kind) if isinstance(kind, str) else 255 for kind in kinds]
+    return wire.Compared(
+        name, way, heads, np.array(known, np.uint8), _values(scores, "importance", heads),
+        _values(scores, "importance-chosen", heads), _column(made.statistics, name),
+        _column(made.statistics_chosen, name),
+        {kind: int(count) for kind, count in _column(made.kinds, name).items()}, made.heads[at],
+    )  # fmt: skip
+
+
+def _values(scores: Scores, measure: str, heads: list[str]) -> Floats:
+    rows = scores.table[scores.table["measure"] == measure].set_index("head")["value"]
+    return rows.reindex(heads).to_numpy(np.float32)
+
+
+def _column(frame: pd.DataFrame, name: str) -> dict[str, float]:
+    return {str(row): float(value) for row, value in frame[name].items()}
+
+
+def _counterparts(made: Comparison, model: int) -> wire.Counterparts:
+    away = made.between(0, model)
+    same = np.diagonal(away) if made.heads[0] == made.heads[model] else None
+    return wire.Counterparts(
+        away.argmin(1).astype(np.uint16), away.min(1).astype(np.float32),
+        None if same is None else same.astype(np.float32),
+    )  # fmt: skip
+
+
+def _reacted(atlas: Atlas, number: int) -> wire.Reacted:
+    tokens = len(atlas.tokens(number, atlas.towers[0].layers[0].queries))
+    if tokens > LONGEST:
+        raise InputError(
+            f"input {number} has {tokens} tokens; reactions are drawn of up to {LONGEST}"
+        )
+    layers = [
+        atlas.layer_weights(number, layer.layer, tower.name)
+        for tower in atlas.towers
+        for layer in tower.layers
+    ]
+    cells = np.concatenate([pooled(one, min(CELLS, tokens)) for one in layers])
+    return wire.Reacted(
+        tokens, np.concatenate([one.max((1, 2)) for one in layers]).astype(np.float32),
+        np.rint(255 * np.clip(cells, 0, 1)).astype(np.uint8),
+    )  # fmt: skip
+
+
+def _label(text: str) -> str:
+    plain = " ".join(visible(text).replace("·", " ").split())
+    return plain if len(plain) <= _LABEL else plain[: _LABEL - 1].rstrip() + "…"

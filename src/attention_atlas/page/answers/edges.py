@@ -1,0 +1,121 @@
+"""Which links of an input are worth sending at once?
+
+All of them as they are while they are few, all of them rounded while they fit, else the strongest
+keys of every row with the weight of what is left out, so that a page of 512 tokens stays a few
+megabytes and says what it does not show. Rounded weights travel as square roots in 65535ths: as
+much of a small weight is kept as of a large one, for it may be all that is left when tokens are
+hidden.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.page.wire.wire import Edges
+
+BUDGET = 6_000_000  # bytes of one packet
+EXACT = 1_000_000  # bytes up to which nothing is rounded; beyond, a page would open later for it
+FEWEST = 16  # links a row, whatever the budget
+_UNIT = 65535
+_SLACK = 1e-3
+
+Float32 = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.unsignedinteger]
+
+
+def make_edges(
+    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], of: int = 0
+) -> Edges:
+    """`read` gives the (H, N, M) weights of a layer; one layer is in memory at a time.
+
+    of  how many layers share the budget, where more than these do
+    """
+    first = read(layers[0])
+    rows, m = first.shape[0] * first.shape[1] * max(of, len(layers)), first.shape[2]
+    if rows * m * 2 > BUDGET:
+        k = min(m, max(FEWEST, BUDGET // (rows * 4)))
+        return _strongest(input, tower, layers, read, k)
+    return _whole(input, tower, layers, read, rounded=rows * m * 4 > EXACT)
+
+
+def _whole(
+    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], rounded: bool
+) -> Edges:
+    arrays, sums, shapes = [], [], []
+    for layer in layers:
+        whole = read(layer)
+        shapes.append(whole.shape)
+        sums.append(whole.sum(axis=2).reshape(-1))
+        arrays.append(_roots(whole) if rounded else whole)
+    k = max(shape[2] for shape in shapes)
+    weight = np.concatenate([_padded(one, k) for one in arrays])  # (R, k)
+    return Edges(
+        input, tower, list(layers), *_sizes(shapes), k, None, weight,
+        np.zeros(len(weight), np.uint16), _told(np.concatenate(sums)),
+    )  # fmt: skip
+
+
+def _strongest(
+    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], k: int
+) -> Edges:
+    shapes, indices, weights, rests, sums = [], [], [], [], []
+    for layer in layers:
+        whole = read(layer)
+        shapes.append(whole.shape)
+        index, top, rest, total = top_k(whole.reshape(-1, whole.shape[2]), k)
+        indices.append(index)
+        weights.append(top)
+        rests.append(rest)
+        sums.append(total)
+    widest = max(shape[2] for shape in shapes)
+    return Edges(
+        input, tower, list(layers), *_sizes(shapes), k,
+        np.concatenate(indices).astype(np.uint16 if widest <= 2**16 else np.uint32),
+        _roots(np.concatenate(weights)), _steps(np.concatenate(rests)),
+        _told(np.concatenate(sums)),
+    )  # fmt: skip
+
+
+def top_k(rows: Float32, k: int) -> tuple[npt.NDArray[np.intp], Float32, Float32, Float32]:
+    """(R, k) keys and weights, strongest first; (R,) the weight left out; (R,) the sum."""
+    m = rows.shape[1]
+    total = rows.sum(axis=1)
+    some = np.argpartition(rows, m - k, axis=1)[:, m - k :] if k < m else _every(rows)
+    weights = np.take_along_axis(rows, some, axis=1)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    index = np.take_along_axis(some, order, axis=1)
+    top = np.take_along_axis(weights, order, axis=1)
+    rest = np.maximum(total - top.sum(axis=1), 0).astype(np.float32)
+    if m < k:
+        index = np.pad(index, ((0, 0), (0, k - m)))
+        top = np.pad(top, ((0, 0), (0, k - m)))
+    return index, top, rest, total
+
+
+def _every(rows: Float32) -> npt.NDArray[np.intp]:
+    return np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+
+
+def _padded(layer: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
+    rows = layer.reshape(-1, layer.shape[2])
+    return np.pad(rows, ((0, 0), (0, k - rows.shape[1])))
+
+
+def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], list[int]]:
+    heads, n, m = zip(*shapes, strict=True)
+    return list(heads), list(n), list(m)
+
+
+def _steps(weights: Float32) -> npt.NDArray[np.uint16]:
+    return np.rint(np.clip(weights, 0, 1) * _UNIT).astype(np.uint16)
+
+
+def _roots(weights: Float32) -> npt.NDArray[np.uint16]:
+    return _steps(np.sqrt(np.clip(weights, 0, 1)))
+
+
+def _told(sums: Float32) -> Float32 | None:
+    """Sums are sent only where some row does not sum to one."""
+    return None if (np.abs(sums - 1) <= _SLACK).all() else sums.astype(np.float32)

@@ -1,0 +1,66 @@
+"""Who looks where on a picture? gaze/0/encoder/5/3 · gaze/0/encoder/5/mean · …/rollout
+
+Rollout is what reaches a token from the first layer's tokens if each layer hands on half of itself
+and half of what it looks at: the product of (mean over heads + identity) / 2.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from attention_atlas.measure.arrows import marks
+from attention_atlas.names.errors import PickError
+from attention_atlas.names.head import Head
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire import wire
+from attention_atlas.store.manifest import Layer, Tower
+from attention_atlas.store.patch_places import seated
+
+LARGEST = 4_000_000  # weights in one packet
+Float32 = npt.NDArray[np.float32]
+
+
+def make_gaze(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> wire.Gaze:
+    queries, keys = (subject.tokens(i, stream) for stream in (layer.queries, layer.keys))
+    if len(queries) * len(keys) > LARGEST:
+        raise PickError(
+            f"layer {layer.layer} has {len(queries)} × {len(keys)} weights, more than {LARGEST}; "
+            "ask for some rows of one head"
+        )
+    weights = _weights(subject, i, tower, layer, how)
+    special = keys["special"].to_numpy(bool)
+    same = layer.queries == layer.keys
+    strongest, mark = marks(weights, seated(queries), seated(keys), special, same)
+    packed = np.rint(np.clip(weights, 0, 1) * 65535).astype(np.uint16)
+    return wire.Gaze(i, tower.name, layer.layer, how, packed, strongest, mark)
+
+
+def _weights(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> Float32:
+    if how == "mean":
+        return np.asarray(subject.layer_weights(i, layer.layer, tower.name).mean(0))
+    if how == "rollout":
+        return rollout(subject, i, tower, layer)
+    if not (how.isascii() and how.isdigit() and len(how) < 6) or int(how) >= layer.heads:
+        raise PickError(
+            f"layer {layer.layer} has no head {how[:10]!r}; give 0 to {layer.heads - 1}, mean or "
+            "rollout"
+        )
+    prefix = tower.name if len(subject.towers) > 1 else ""
+    return subject.weights(i, Head(prefix, layer.layer, int(how)))
+
+
+def rollout(subject: Subject, i: int, tower: Tower, layer: Layer) -> Float32:
+    """(N, N): from a layer back to the first of its tower."""
+    total: npt.NDArray[np.float64] | None = None
+    for one in tower.layers:
+        if not one.queries == one.keys == layer.queries:
+            raise PickError(
+                f"rollout needs the same tokens in every layer and layer {one.layer} of "
+                f"{tower.name} has others than layer {layer.layer}; take mean or one head"
+            )
+        mean = subject.layer_weights(i, one.layer, tower.name).mean(0, dtype=np.float64)
+        handed = (mean / np.maximum(mean.sum(1, keepdims=True), 1e-12) + np.eye(len(mean))) / 2
+        total = handed if total is None else handed @ total
+        if one.layer == layer.layer:
+            break
+    assert total is not None
+    return total.astype(np.float32)

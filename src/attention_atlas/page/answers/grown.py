@@ -1,0 +1,104 @@
+"""An atlas with inputs that were added while it is open.
+
+The folder does not change: each new input is a small atlas of its own, and its input and token
+numbers go on after those of the folder. What asks for all tokens or all vectors at once, as a
+layout does, sees the folder alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from attention_atlas.names.errors import ModelError
+from attention_atlas.names.head import Head
+from attention_atlas.store.manifest import Tower
+from attention_atlas.store.reader import Atlas, Float32, Terms
+
+
+class Grown(Atlas):
+    """The atlas it was made from, and what was added to it."""
+
+    def __init__(self, base: Atlas):
+        super().__init__(base.path, base.manifest)
+        self.base = base  # a temporary folder lives as long as this object
+        self.added: list[Atlas] = []
+
+    def __len__(self) -> int:
+        return self.manifest.inputs + len(self.added)
+
+    def add(self, new: Atlas) -> int:
+        """The number of the new input."""
+        if _shapes(new.towers) != _shapes(self.towers):
+            raise ModelError(
+                f"{new.manifest.model} gives {_say(new.towers)} for this text and the atlas has "
+                f"{_say(self.towers)}; give the model that the atlas was captured from"
+            )
+        self.added.append(new)
+        return len(self) - 1
+
+    def new(self, input: int) -> Atlas | None:
+        """The small atlas behind an added input."""
+        at = input - self.manifest.inputs
+        return self.added[at] if 0 <= at < len(self.added) else None
+
+    # As an atlas -----------------------------------------------------------------------------
+
+    def inputs(self) -> pd.DataFrame:
+        frames = [self.base.inputs()]
+        for at, new in enumerate(self.added):
+            frames.append(new.inputs().assign(input=self.manifest.inputs + at))
+        return pd.concat(frames, ignore_index=True) if self.added else frames[0]
+
+    def tokens(self, input: int | None = None, stream: str | None = None) -> pd.DataFrame:
+        new = None if input is None else self.new(self._check_input(input))
+        if new is None:
+            return self.base.tokens(input, stream)
+        at = self.added.index(new)
+        first = self.manifest.tokens + sum(one.manifest.tokens for one in self.added[:at])
+        frame = new.tokens(0, stream)
+        return frame.assign(input=input, token=frame["token"] + first)
+
+    def weights(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        home, number = self._home(input)
+        return home.weights(number, head, rows)
+
+    def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.layer_weights(number, layer, tower)
+
+    def queries(self, head: str | Head, input: int | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.queries(head, number)
+
+    def keys(self, head: str | Head, input: int | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.keys(head, number)
+
+    def values(self, head: str | Head, input: int | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.values(head, number)
+
+    def terms(self, head: str | Head, input: int = 0) -> Terms:
+        home, number = self._home(input)
+        return home.terms(head, number)
+
+    def _home(self, input: int | None) -> tuple[Atlas, Any]:
+        new = None if input is None else self.new(self._check_input(input))
+        return (self.base, input) if new is None else (new, 0)
+
+
+def _shapes(towers: tuple[Tower, ...]) -> list[tuple[object, ...]]:
+    return [
+        (tower.name, layer.layer, layer.heads, layer.groups, layer.width, layer.queries, layer.keys)
+        for tower in towers
+        for layer in tower.layers
+    ]
+
+
+def _say(towers: tuple[Tower, ...]) -> str:
+    return ", ".join(
+        f"{tower.name} of {len(tower.layers)} × {tower.layers[0].heads} heads" for tower in towers
+    )

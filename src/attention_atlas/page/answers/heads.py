@@ -1,0 +1,111 @@
+"""What does the page show of heads? Their scores, their card, which of them do alike."""
+
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from attention_atlas.measure.alike import Alike, alike
+from attention_atlas.measure.anomalies import anomalies, worth_a_look
+from attention_atlas.measure.card import card
+from attention_atlas.measure.kinds import KINDS
+from attention_atlas.measure.run import measure_atlas
+from attention_atlas.measure.shapes import NAMES
+from attention_atlas.names.errors import AtlasError, PickError
+from attention_atlas.names.head import Head
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire import wire
+from attention_atlas.store.reader import Atlas
+from attention_atlas.store.scores import Scores
+
+SMALL = 10_000  # heads × inputs that are measured while a person waits: seconds
+_measuring = Lock()  # a page asks for scores and for heads alike at once
+_alike: WeakKeyDictionary[Atlas, Alike] = WeakKeyDictionary()
+
+
+def can_measure(atlas: Atlas) -> bool:
+    """Whether heads can be shown: scores are there, or are made in a moment."""
+    if (atlas.path / "scores.parquet").is_file():
+        return True
+    heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
+    if heads * atlas.manifest.inputs > SMALL:
+        return False
+    return int(atlas.tokens().groupby("input").size().max()) > 1
+
+
+def measured(subject: Subject) -> tuple[Atlas, Scores]:
+    if not isinstance(subject, Atlas):
+        raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
+    with _measuring:
+        scores = subject.scores()
+        if scores is not None:
+            return subject, scores
+        if not can_measure(subject):
+            raise PickError(
+                f"{subject.path.name} is not measured yet; run: attention-atlas measure "
+                f"{subject.path.name}"
+            )
+        return subject, measure_atlas(subject, progress=False)
+
+
+def head_scores(subject: Subject) -> wire.HeadScores:
+    atlas, scores = measured(subject)
+    heads = [str(name) for name in atlas.heads()["head"]]
+    names = list(scores.measures)
+    tables = {
+        column: scores.table.pivot(index="measure", columns="head", values=column)
+        .reindex(index=names, columns=heads)
+        .to_numpy(np.float32)
+        for column in ("value", "low", "high", "chance", "n")
+    }
+    kinds = scores.kinds.set_index("head").reindex(heads)
+    found = anomalies(scores)
+    odd = worth_a_look(scores, found).set_index("head").reindex(heads)
+    known = [KINDS.index(kind) if isinstance(kind, str) else 255 for kind in kinds["kind"]]
+    sentences = {one.head: one.sentence for one in found}
+    return wire.HeadScores(
+        heads, KINDS, np.array(known, np.uint8), kinds["margin"].to_numpy(np.float32),
+        kinds["agree"].to_numpy(np.float32),
+        [one if isinstance(one, str) else "" for one in kinds["detail"]],
+        [wire.MeasureInfo(name, **scores.measures[name]) for name in names],
+        tables["value"], tables["low"], tables["high"], tables["chance"],
+        np.nan_to_num(tables["n"]).astype(np.uint32), odd["odd"].to_numpy(np.float32),
+        [sentences.get(head, "") for head in heads],
+    )  # fmt: skip
+
+
+def alike_heads(subject: Subject) -> wire.Alike:
+    atlas, _ = measured(subject)
+    made = _similar(atlas)
+    return wire.Alike(
+        made.heads, made.places.astype(np.float32), made.cluster.astype(np.uint16)
+    )  # fmt: skip
+
+
+def _similar(atlas: Atlas) -> Alike:
+    if atlas not in _alike:
+        _alike[atlas] = alike(atlas)
+    return _alike[atlas]
+
+
+def head_card(subject: Subject, name: str) -> wire.HeadCard:
+    atlas, scores = measured(subject)
+    try:
+        similar = _similar(atlas)
+    except AtlasError:  # the card does not depend on it
+        similar = None
+    made = card(atlas, scores, str(Head.parse(name)), similar)
+    kind = made.kind
+    without = kind.get("without_sink")
+    return wire.HeadCard(
+        made.head, {shape: float(kind.get(f"evidence {shape}", 0)) for shape in NAMES},
+        {one: int(kind.get(f"inputs {one}", 0)) for one in KINDS}, float(kind.get("sink", 0)),
+        str(kind.get("with_sink", "")), without if isinstance(without, str) else None,
+        made.anomalies, [wire.NearHead(head, away) for head, away in made.nearest], made.telling,
+        [
+            wire.Followed(
+                one["relation"], one["way"], one["right"], one["baseline"], int(one["words"])
+            )
+            for one in made.relations
+        ],
+    )  # fmt: skip

@@ -1,0 +1,212 @@
+"""Which maps does an atlas have, and what lies where on them?
+
+map/umap-2d/encoder · points/umap-2d/encoder · norms/umap-2d/encoder. A map is asked for by a name
+that is looked up among those found in the folder; no name that came from outside is ever made into
+a path.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from attention_atlas.names.errors import PickError, StoreError
+from attention_atlas.names.head import Head
+from attention_atlas.page.answers.colours import Points, colour_columns
+from attention_atlas.page.answers.tokens import shown
+from attention_atlas.page.wire import wire
+from attention_atlas.store.manifest import Layer
+from attention_atlas.store.maps import FIGURES, Group, Map, describe, read_map
+from attention_atlas.store.patch_places import places
+from attention_atlas.store.reader import Atlas
+
+Numbers = npt.NDArray[np.int64]
+_ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
+
+
+# What there is -----------------------------------------------------------------------------------
+
+
+def map_files(atlas: Atlas) -> dict[str, Path]:
+    """Name → file, the most telling first."""
+    found = {path.stem: path for path in (atlas.path / "layouts").glob("*.safetensors")}
+    return {name: found[name] for name in _ORDER if name in found}
+
+
+def map_infos(atlas: Atlas) -> tuple[list[wire.MapInfo], list[str]]:
+    """The maps that can be shown, and a sentence for each file that cannot."""
+    infos, notes = [], []
+    for name, path in map_files(atlas).items():
+        try:
+            infos.append(_info(name, path))
+        except StoreError as problem:
+            notes.append(f"the map {name} is not shown: {problem}")
+    return infos, notes
+
+
+def _info(name: str, path: Path) -> wire.MapInfo:
+    options, groups = describe(path)
+    asked = options["asked"]
+    said = {**asked, **{key: value for key, value in options.items() if key != "asked"}}
+    texts = {key: str(value) for key, value in said.items() if key not in ("method", "dims")}
+    return wire.MapInfo(
+        name, asked["method"], asked["dims"],
+        [wire.MapGroup(group, heads, n, m) for group, (heads, n, m) in groups.items()], texts,
+    )  # fmt: skip
+
+
+def why_no_maps(atlas: Atlas) -> str:
+    """Why maps cannot even be made; empty where they can."""
+    lacking = {"query", "key"} - set(atlas.manifest.keep)
+    if not lacking:
+        return ""
+    kept = ", ".join(atlas.manifest.keep) or "nothing"
+    return (
+        f"this atlas was captured without queries and keys (kept: {kept}), so it has no maps; "
+        "capture it again with --keep query --keep key"
+    )
+
+
+# One map -----------------------------------------------------------------------------------------
+
+
+def map_places(subject: object, name: str, group: str) -> wire.MapPlaces:
+    _, _, found = find_group(subject, name, group)
+    return wire.MapPlaces(
+        name, group, found.heads, len(found.query_tokens), found.places, found.box, found.c,
+        FIGURES, found.fidelity,
+    )  # fmt: skip
+
+
+def map_points(subject: object, name: str, group: str) -> wire.MapPoints:
+    atlas, _, found = find_group(subject, name, group)
+    tokens = np.concatenate([found.query_tokens, found.key_tokens])
+    frame = atlas.tokens().iloc[tokens]
+    return make_points(atlas, frame, name, group, len(found.query_tokens))
+
+
+def make_points(
+    atlas: Atlas, frame: pd.DataFrame, name: str, group: str, queries: int,
+    like: wire.MapPoints | None = None,
+) -> wire.MapPoints:  # fmt: skip
+    """What the tokens of a frame are; `like` another map's points, in the ranges of its colours."""
+    texts = _shown(frame)
+    distinct, which = np.unique(texts, return_inverse=True)
+    lengths, counts = _lengths(atlas, frame), atlas.tokens()["text"].value_counts()
+    points = Points(frame, texts, atlas.inputs(), lengths, counts)
+    return wire.MapPoints(
+        name, group, queries,
+        frame["token"].to_numpy(np.uint32), _small(frame["input"]), _small(frame["position"]),
+        [str(text) for text in distinct], _small(which), frame["special"].to_numpy(np.uint8),
+        colour_columns(points, None if like is None else like.columns),
+        *(places(frame) or (None, None)),
+    )  # fmt: skip
+
+
+def _shown(frame: pd.DataFrame) -> npt.NDArray[np.str_]:
+    """Texts as people read them; how a stream writes its marks is told from all of it."""
+    out = np.empty(len(frame), object)
+    streams = frame["stream"].astype(str).to_numpy()
+    for stream in np.unique(streams):
+        mine = np.flatnonzero(streams == stream)
+        distinct = frame.iloc[mine][["text", "special"]].drop_duplicates()
+        readable = shown(distinct["text"].tolist(), distinct["special"].tolist())
+        pairs = zip(distinct["text"], distinct["special"], strict=True)
+        read = dict(zip(pairs, readable, strict=True))
+        part = frame.iloc[mine]
+        out[mine] = [read[pair] for pair in zip(part["text"], part["special"], strict=True)]
+    return out.astype(str)
+
+
+def _lengths(atlas: Atlas, frame: pd.DataFrame) -> Numbers:
+    """How many tokens the stream of each row's input has."""
+    pairs = frame[["input", "stream"]].astype({"stream": str})
+    numbers = sorted(set(pairs["input"]))
+    known = atlas.tokens()
+    extra = [atlas.tokens(int(i)) for i in numbers if i >= atlas.manifest.inputs]
+    whole = pd.concat([known, *extra])[["input", "stream"]].astype({"stream": str})
+    sizes = whole.value_counts(["input", "stream"])
+    return np.asarray(sizes.reindex(pd.MultiIndex.from_frame(pairs)).to_numpy(), np.int64)
+
+
+def _small(numbers: "npt.ArrayLike") -> npt.NDArray[np.unsignedinteger]:
+    array = np.asarray(numbers)
+    fits = not array.size or int(array.max()) < np.iinfo(np.uint16).max
+    return array.astype(np.uint16 if fits else np.uint32)
+
+
+# How long vectors are ----------------------------------------------------------------------------
+
+
+def map_norms(subject: object, name: str, group: str) -> wire.MapNorms:
+    atlas, _, found = find_group(subject, name, group)
+    lengths = [
+        (
+            np.linalg.norm(atlas.queries(head)[rows[0]], axis=1),
+            np.linalg.norm(atlas.keys(head)[rows[1]], axis=1),
+        )
+        for head, rows in ((head, map_rows(atlas, found, head)) for head in found.heads)
+    ]
+    return make_norms(name, group, lengths)
+
+
+def make_norms(
+    name: str, group: str, lengths: list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]
+) -> wire.MapNorms:
+    """Lengths of the queries and of the keys of each head, in 255ths of their own ranges."""
+    low = np.array([[side.min() for side in head] for head in lengths], np.float32)
+    high = np.array([[side.max() for side in head] for head in lengths], np.float32)
+    wide = np.where(high > low, high - low, 1)
+    values = [
+        np.concatenate([(side - low[h, s]) / wide[h, s] for s, side in enumerate(head)])
+        for h, head in enumerate(lengths)
+    ]
+    packed = np.rint(np.stack(values) * 255).astype(np.uint8)
+    return wire.MapNorms(name, group, len(lengths[0][0]), packed, low, high)
+
+
+# How things are found ----------------------------------------------------------------------------
+
+
+def find_group(subject: object, name: str, group: str) -> tuple[Atlas, Map, Group]:
+    """A map and its group; a PickError says what there is instead."""
+    if not isinstance(subject, Atlas):
+        raise PickError("plain attention has no queries and keys, so it has no maps; capture them")
+    files = map_files(subject)
+    if name not in files:
+        there = ", ".join(files) or "none yet"
+        raise PickError(f"no map is named {name[:40]!r}; there is {there}")
+    found = read_map(files[name])
+    if group not in found.groups:
+        there = ", ".join(found.groups)
+        raise PickError(f"the map {name} has no group {group[:40]!r}; there is {there}")
+    picked = found.groups[group]
+    _check_fits(subject, name, picked)
+    return subject, found, picked
+
+
+def _check_fits(atlas: Atlas, name: str, group: Group) -> None:
+    known = set(atlas.heads()["head"])
+    last = max(int(tokens.max(initial=-1)) for tokens in (group.query_tokens, group.key_tokens))
+    if not set(group.heads) <= known or last >= atlas.manifest.tokens:
+        raise StoreError(f"the map {name} is of another atlas; lay this one out again")
+
+
+def map_rows(atlas: Atlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
+    """Where the tokens of a map stand among all queries, and among all keys, of a head."""
+    layer = layer_of(atlas, head)
+    rows = [
+        np.searchsorted(atlas.tokens(stream=stream)["token"].to_numpy(), tokens)
+        for stream, tokens in ((layer.queries, group.query_tokens), (layer.keys, group.key_tokens))
+    ]
+    return rows[0].astype(np.int64), rows[1].astype(np.int64)
+
+
+def layer_of(atlas: Atlas, name: str) -> Layer:
+    head = Head.parse(name)
+    towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
+    layer = towers[0].find(head.layer) if towers else None
+    if layer is None:
+        raise PickError(f"there is no {head} in this atlas")
+    return layer

@@ -1,0 +1,32 @@
+"""What does a head do on the whole?
+
+The mean of its weights over all inputs, by position, as in AttentionViz: row i is the mean over the
+inputs that reach position i, made to sum to one over the keys that are shown.
+"""
+
+import numpy as np
+
+from attention_atlas.names.head import Head
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire import wire
+
+POSITIONS = 64  # the first ones; further back few inputs reach, and a picture shows no more
+INPUTS = 500  # at most, evenly spread
+
+
+def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
+    head = str(Head.parse(name))
+    numbers = np.unique(np.linspace(0, len(subject) - 1, min(INPUTS, len(subject))).astype(int))
+    total = np.zeros((POSITIONS, POSITIONS))
+    reached = np.zeros(POSITIONS, np.uint32)
+    longest = wide = 0
+    for number in numbers.tolist():
+        weights = subject.weights(number, head)
+        n, m = (min(size, POSITIONS) for size in weights.shape)
+        total[:n, :m] += weights[:n, :m]
+        reached[:n] += 1
+        longest, wide = max(longest, weights.shape[0]), max(wide, weights.shape[1])
+    n, m = min(longest, POSITIONS), min(wide, POSITIONS)
+    mean = total[:n, :m] / np.maximum(total[:n, :m].sum(1, keepdims=True), 1e-12)
+    packed = np.rint(mean * 65535).astype(np.uint16)
+    return wire.MeanPattern(head, len(numbers), longest, reached[:n], packed)

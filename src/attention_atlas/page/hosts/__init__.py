@@ -1,0 +1,1 @@
+"""Where is the page shown? Server, notebook, saved file, figure."""

@@ -1,0 +1,158 @@
+"""The page and its packets over HTTP.
+
+    /            the page          /api/about …            its packets     POST /api/add …
+    /1/          of a second one   /1/api/about …
+
+Only files that are named here and packets that `answers` makes leave the server: no path of a
+request is ever opened.
+"""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.hosts.guard import COOKIE, HEADERS, Guard, is_own
+from attention_atlas.page.hosts.static_files import SERVED, static
+from attention_atlas.page.live.answers import Answers
+from attention_atlas.page.live.desks import Models, make_answers
+from attention_atlas.page.wire import wire
+
+PACKET = "application/octet-stream"
+LARGEST_BODY = 200_000
+_log = logging.getLogger("attention_atlas")
+
+
+def make_app(
+    subjects: Sequence[Subject], guard: Guard | None = None, models: Models = ()
+) -> FastAPI:
+    """The server of some subjects; the first is at /, each at its number.
+
+    Texts can be added to those that have a live model.
+    """
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    rules = guard or Guard()
+    answers = make_answers(subjects, models)
+    app.state.answers = answers
+
+    @app.middleware("http")
+    async def guarded(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        response = _refusal(request, rules) or await _safely(request, call_next)
+        response.headers.update(HEADERS)
+        if rules.token and request.query_params.get("token") and response.status_code < 400:
+            response.set_cookie(COOKIE, rules.token, httponly=True, samesite="strict")
+        return response
+
+    def page(answer: Answers | None) -> Response:
+        if answer is None:
+            return _refused("there is no such page", 404)
+        return Response(static("page.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    async def packet(answer: Answers | None, path: str) -> Response:
+        if answer is None:
+            return _refused("there is no such atlas", 404)
+        content, found = await run_in_threadpool(answer.packet, path)
+        return Response(content, 200 if found else 404, media_type=PACKET)
+
+    async def deed(answer: Answers | None, word: str, request: Request) -> Response:
+        if answer is None:
+            return _refused("there is no such atlas", 404)
+        try:
+            body = await _body(request)
+        except ValueError as problem:
+            return _refused(str(problem), 400)
+        content, done = await run_in_threadpool(answer.deed, word, body)
+        return Response(content, 200 if done else 404, media_type=PACKET)
+
+    def asset(name: str) -> Response:
+        if name not in SERVED:
+            return _refused("there is no such page", 404)
+        return Response(static(name).read_bytes(), media_type=SERVED[name])
+
+    def numbered(number: int) -> Answers | None:
+        return answers[number] if 0 <= number < len(answers) else None
+
+    @app.get("/")
+    def first_page() -> Response:
+        return page(answers[0])
+
+    @app.get("/api/{path:path}")
+    async def first_packet(path: str) -> Response:
+        return await packet(answers[0], path)
+
+    @app.post("/api/{word}")
+    async def first_deed(word: str, request: Request) -> Response:
+        return await deed(answers[0], word, request)
+
+    @app.post("/{number:int}/api/{word}")
+    async def numbered_deed(number: int, word: str, request: Request) -> Response:
+        return await deed(numbered(number), word, request)
+
+    @app.get("/{number:int}/")
+    def numbered_page(number: int) -> Response:
+        if number == 0:  # one page, one address: ways from page to page are relative
+            return Response(status_code=307, headers={"Location": "../"})
+        return page(numbered(number))
+
+    @app.get("/{number:int}/api/{path:path}")
+    async def numbered_packet(number: int, path: str) -> Response:
+        return await packet(numbered(number), path)
+
+    @app.get("/{number:int}/{name}")
+    def numbered_asset(number: int, name: str) -> Response:
+        return asset(name)
+
+    @app.get("/{name}")
+    def first_asset(name: str) -> Response:
+        return asset(name)
+
+    return app
+
+
+def _refusal(request: Request, rules: Guard) -> Response | None:
+    if not rules.knows_host(request.headers.get("host")):
+        return _refused("this server does not go by that name", 421)
+    if not rules.admits(request.query_params.get("token"), request.headers.get("cookie")):
+        return _refused("this link lacks its token; use the one that was printed", 403)
+    told = request.headers
+    if request.method != "GET" and not is_own(
+        told.get("origin"), told.get("sec-fetch-site"), told.get("host")
+    ):
+        return _refused("another site's page may not do anything here", 403)
+    return None
+
+
+async def _body(request: Request) -> object:
+    """The JSON that was sent. A page of another site could send it only as something else."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ValueError("send JSON, and say so in Content-Type")
+    sent = b""
+    async for piece in request.stream():
+        sent += piece
+        if len(sent) > LARGEST_BODY:
+            raise ValueError(f"more than {LARGEST_BODY} bytes were sent")
+    try:
+        return json.loads(sent)
+    except (ValueError, RecursionError):
+        raise ValueError("what was sent is no JSON") from None
+
+
+async def _safely(
+    request: Request, call_next: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    """Whatever goes wrong in one request stays in it."""
+    try:
+        return await call_next(request)
+    except Exception:
+        _log.exception("a request failed: %s", request.url.path)
+        return _refused("this could not be answered; the server's log says why", 500)
+
+
+def _refused(why: str, status: int) -> Response:
+    return Response(wire.pack(wire.Failure(why)), status, media_type=PACKET)

@@ -1,0 +1,144 @@
+"""How is the server started, and how does a person get to it?"""
+
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+
+from attention_atlas.names.errors import InputError
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.hosts.app import make_app
+from attention_atlas.page.hosts.guard import Guard
+from attention_atlas.page.hosts.static_files import static
+from attention_atlas.page.live.desks import Models
+from attention_atlas.page.wire.wire import Cancel
+
+_USUAL = 8642
+_PATIENCE = 20.0  # seconds until a started server must answer
+
+
+@dataclass
+class Running:
+    """A server in a thread of its own."""
+
+    url: str
+    _server: uvicorn.Server
+    _thread: threading.Thread
+    _work: Callable[[], None]
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._work()
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start(
+    subjects: Sequence[Subject],
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    models: Models = (),
+) -> Running:
+    """Serve in the background; gives back when it answers."""
+    server, listener, url, stop_work = _prepared(subjects, host, port, models)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    end = time.monotonic() + _PATIENCE
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > end:
+            raise InputError(f"the server at {host} did not start; try another --host or --port")
+        time.sleep(0.01)
+    return Running(url, server, thread, stop_work)
+
+
+def serve(
+    subjects: Sequence[Subject],
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    browser: bool = True,
+    say: Callable[[str], None] = print,
+    models: Models = (),
+) -> None:
+    """Serve until interrupted."""
+    server, listener, url, stop_work = _prepared(subjects, host, port, models)
+    say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run([listener])
+    finally:
+        stop_work()
+
+
+def _prepared(
+    subjects: Sequence[Subject], host: str, port: int | None, models: Models
+) -> tuple[uvicorn.Server, socket.socket, str, Callable[[], None]]:
+    static("page.html")  # says so now if nothing is built
+    guard = Guard.of(host)
+    app = make_app(subjects, guard, models)
+    listener = _listen(host, port)
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, lifespan="off",
+        server_header=False,
+    )  # fmt: skip
+    return uvicorn.Server(config), listener, _link(guard, listener), partial(_stop_work, app)
+
+
+def _stop_work(app: FastAPI) -> None:
+    """A map that is being computed is left off at a whole head, to be gone on with."""
+    for answers in app.state.answers:
+        if answers.workshop is not None:
+            answers.workshop.cancel(Cancel())
+
+
+def _link(guard: Guard, listener: socket.socket) -> str:
+    wildcard = guard.host in ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
+    name = socket.gethostname() if wildcard else guard.host
+    shown = f"[{name}]" if ":" in name else name
+    token = f"?token={guard.token}" if guard.token else ""
+    return f"http://{shown}:{listener.getsockname()[1]}/{token}"
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """A bound socket; without a port the usual one, or any that is free."""
+    for candidate in (_USUAL, 0) if port is None else (port,):
+        try:
+            return _bound(host, candidate)
+        except OSError as problem:
+            if candidate != _USUAL or port is not None:
+                raise InputError(
+                    f"cannot listen at {host}:{candidate} ({problem.strerror or problem}); "
+                    "give another --host or --port"
+                ) from problem
+    raise AssertionError("port 0 either binds or raises")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError, OverflowError) as problem:
+        raise OSError(None, f"no address: {problem}") from problem
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener

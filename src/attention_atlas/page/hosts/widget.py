@@ -1,0 +1,44 @@
+"""The page inside a notebook cell.
+
+The cell asks for packets by message, and what the person picks comes back as `picks`.
+"""
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.hosts.static_files import static
+from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.live.model import LiveModel
+
+
+class AtlasWidget(anywidget.AnyWidget):
+    """One view of one subject; made by `aa.head_view` and its like."""
+
+    picks = traitlets.Dict().tag(sync=True)
+    options = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        subject: Subject,
+        picks: dict[str, Any],
+        options: dict[str, Any],
+        model: LiveModel | None = None,
+    ):
+        (self._answers,) = make_answers([subject], [model])
+        super().__init__(_esm=static("widget.js").read_text("utf-8"), picks=picks, options=options)
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+        if not isinstance(message, dict):
+            return
+        path = str(message.get("path"))
+        if message.get("kind") == "get":
+            packet, _found = self._answers.packet(path)
+        elif message.get("kind") == "do":
+            packet, _done = self._answers.deed(path, message.get("body"))
+        else:
+            return
+        self.send({"kind": "answer", "id": message.get("id")}, [packet])

@@ -1,0 +1,91 @@
+"""The model behind an open atlas: it reads new texts while people look.
+
+It must be the model that the atlas was captured from. That is not taken on trust: a text of the
+atlas is read again, and the attention must come out as it is stored.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from attention_atlas.names.errors import AtlasError, InputError, ModelError
+from attention_atlas.store.reader import Atlas
+
+ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device adds a little
+LETTERS = 20_000  # of a new text at most
+
+
+class LiveModel:
+    """A model by name or as an object; loaded when it is first needed."""
+
+    def __init__(self, model: Any, tokenizer: Any = None, **options: Any):
+        self._given, self._options = (model, tokenizer), options
+        self.name = model if isinstance(model, str) else type(model).__name__
+
+    @cached_property
+    def _pair(self) -> tuple[Any, Any]:
+        from attention_atlas.models.load import load
+
+        loaded = load(*self._given, **self._options)
+        return loaded.model, loaded.processor
+
+    def read(self, like: Atlas, text: str, second: str | None = None) -> Atlas:
+        """A new atlas of one text, captured with the options of another."""
+        from attention_atlas.record.write.capture import capture
+
+        for one in (text, second or ""):
+            if len(one) > LETTERS:
+                raise InputError(f"a text of {len(one)} letters is too long; {LETTERS} is the most")
+        if not text.strip():
+            raise InputError("there is no text to add; write some")
+        given = {"text": text} if second is None else {"text": text, "second": second}
+        options = like.manifest.options
+        return capture(
+            self._pair, [given], keep=like.manifest.keep, progress=False,
+            truncate=bool(options.get("truncate")), generate=int(options.get("generate", 0)),
+        )  # fmt: skip
+
+    def check(self, atlas: Atlas) -> None:
+        """Refuse a model that is not the atlas's own."""
+        inputs = atlas.inputs()
+        texts = inputs[inputs["kind"].isin(["text", "pair"])]
+        if texts.empty:
+            raise InputError("this atlas holds no texts, so none can be added to it")
+        row = texts.iloc[texts["text"].str.len().argmin()]
+        second = row["second"] if isinstance(row["second"], str) else None
+        again, number = self.read(atlas, row["text"], second), int(row["input"])
+        for tower in atlas.towers:
+            there = next((one for one in again.towers if one.name == tower.name), None)
+            for layer in tower.layers:
+                same = there is not None and there.find(layer.layer) is not None
+                stored = atlas.layer_weights(number, layer.layer, tower.name)
+                new = again.layer_weights(0, layer.layer, tower.name) if same else None
+                if new is None or new.shape != stored.shape:
+                    raise ModelError(f"{self.name} is not the model of this atlas: {_OTHER}")
+                off = float(np.abs(new - stored).max(initial=0))
+                if off > ALIKE:
+                    raise ModelError(
+                        f"{self.name} is not the model of this atlas: on its own input {number}, "
+                        f"layer {layer.layer} of {tower.name} is off by {off:.2g}"
+                    )
+
+
+_OTHER = "its layers, heads or tokens differ"
+
+
+def give_out(models: Sequence[LiveModel], atlases: Sequence[Atlas]) -> list[LiveModel | None]:
+    """To each atlas the model that is its own; a model that is none's is refused."""
+    given: list[LiveModel | None] = [None] * len(atlases)
+    for model in models:
+        first: AtlasError | None = None
+        for at, atlas in enumerate(atlases):
+            try:
+                model.check(atlas)
+                given[at] = model
+            except AtlasError as problem:
+                first = first or problem
+        if model not in given and first is not None:
+            raise first
+    return given

@@ -1,0 +1,132 @@
+"""What a page may have done for it: maps computed, texts added.
+
+One map is computed at a time, in a thread of its own (and in processes of its own where the work
+is worth it), so that the page can be used meanwhile. Stopping keeps what is done for the next time.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from attention_atlas.layout.estimate import COSTS, estimate
+from attention_atlas.names.errors import AtlasError, InputError, PickError
+from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.answers.maps import why_no_maps
+from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.wire import wire
+from attention_atlas.store.reader import open_atlas
+
+_DIMS = (2, 3)
+_log = logging.getLogger("attention_atlas")
+
+
+class Stopped(Exception):  # noqa: N818  raised to leave a run, not because something is wrong
+    """The person asked for it."""
+
+
+class Workshop:
+    """The deeds of one atlas."""
+
+    def __init__(self, atlas: Grown, model: LiveModel | None = None):
+        self.atlas, self.model = atlas, model
+        self.finished: Callable[[], None] = lambda: None  # told when a map is there
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._began, self._first = 0.0, 0
+        self._at = wire.Progress("idle")
+        self._starting, self._adding = threading.Lock(), threading.Lock()
+
+    # Maps ------------------------------------------------------------------------------------
+
+    @property
+    def can_compute(self) -> bool:
+        return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
+
+    def estimates(self) -> list[wire.Estimate]:
+        """Of every map that may be asked for; both dimensions cost about the same."""
+        if not self.can_compute:
+            return []
+        cores = os.cpu_count() or 1
+        return [
+            wire.Estimate(method, dims, round(estimate(self.atlas, method, cores), 1))
+            for method in COSTS
+            for dims in _DIMS
+        ]
+
+    def compute(self, asked: wire.Compute) -> wire.Progress:
+        with self._starting:
+            self._refuse(asked)
+            self._stop.clear()
+            self._began, self._first = time.monotonic(), -1
+            self._at = wire.Progress("running", f"{asked.method}-{asked.dims}d")
+            self._thread = threading.Thread(target=self._run, args=[asked], daemon=True)
+            self._thread.start()
+        return self._at
+
+    def _refuse(self, asked: wire.Compute) -> None:
+        if asked.method not in COSTS or asked.dims not in _DIMS:
+            raise PickError(
+                f"no map is named {asked.method[:40]}-{asked.dims}d; there is {', '.join(COSTS)}, "
+                "in 2 or 3 dimensions"
+            )
+        if not self.can_compute:
+            folder = self.atlas.path.name
+            raise PickError(why_no_maps(self.atlas) or f"{folder} cannot be written to")
+        if self._at.state == "running":
+            raise PickError(f"{self._at.map} is being computed; wait for it or stop it first")
+
+    def cancel(self, _: wire.Cancel) -> wire.Progress:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(10)  # it looks up after every head
+        return self._at
+
+    def progress(self) -> wire.Progress:
+        return self._at
+
+    def _run(self, asked: wire.Compute) -> None:
+        from attention_atlas.layout.device import chosen_device
+        from attention_atlas.layout.plan import Options
+        from attention_atlas.layout.run import layout_atlas
+
+        name = self._at.map
+        try:
+            options = Options(asked.method, asked.dims, device=chosen_device("auto"))
+            folder = open_atlas(self.atlas.path)  # its own files open, and nothing that was added
+            layout_atlas(folder, options, progress=False, watch=self._watch)
+        except Stopped:
+            self._at = wire.Progress("stopped", name, self._at.done, self._at.total)
+        except AtlasError as problem:
+            self._at = wire.Progress("failed", name, error=str(problem))
+        except Exception as problem:
+            self._at = wire.Progress(
+                "failed", name, error=f"{name} could not be computed: {problem}"
+            )
+            raise
+        else:
+            self.finished()
+            self._at = wire.Progress("done", name, self._at.total, self._at.total)
+
+    def _watch(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise Stopped
+        self._first = done if self._first < 0 else self._first
+        fresh = done - self._first
+        spent = time.monotonic() - self._began
+        left = round(spent / fresh * (total - done), 1) if fresh else None
+        self._at = wire.Progress("running", self._at.map, done, total, left)
+
+    # Texts -----------------------------------------------------------------------------------
+
+    def add(self, asked: wire.Add) -> wire.Added:
+        if self.model is None:
+            raise InputError(
+                "no model is here to read new texts; start with: attention-atlas serve x.atlas "
+                "--model MODEL"
+            )
+        began = time.monotonic()
+        with self._adding:  # a model reads one text at a time
+            number = self.atlas.add(self.model.read(self.atlas, asked.text, asked.second))
+        return wire.Added(number, round(time.monotonic() - began, 2))

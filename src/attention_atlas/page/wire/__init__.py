@@ -1,0 +1,1 @@
+"""What crosses between Python and the page? The one schema."""

@@ -1,0 +1,1 @@
+"""Which token is each query and key, and where in a picture does it lie?"""

@@ -1,0 +1,140 @@
+"""Do the patches of a vision tower sit where we think? The model is asked.
+
+Before the first attention a token depends on its own patch alone. So some patches are altered and
+the queries that change are compared with those expected. A tower that orders its patches in another
+way (windows packed together, tokens put after them) is asked patch by patch in binary: as many runs
+as a patch's number has digits. What still does not fit gets no places.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from attention_atlas.images.pixel_origins import Shown, whole
+from attention_atlas.models.encode import Encoded, collate
+from attention_atlas.models.load import Loaded
+from attention_atlas.record.places.patch_seats import Ints, Seats, base_cells, tower_seats
+from attention_atlas.record.watch.layers import layers_of
+from attention_atlas.record.watch.ways import Look
+
+_AGREE = 0.9  # chance that an altered patch's token changes more than another one's
+_FEWEST = 4  # patches: below this nothing can be told
+
+
+@dataclass
+class Survey:
+    """What is known of each tower of a model."""
+
+    loaded: Loaded
+    look: Look
+    trusted: dict[str, bool] = field(default_factory=dict)  # by path of the tower
+    _orders: dict[Any, Ints | None] = field(default_factory=dict)
+
+    def seats(self, path: str, module: str, n: int, first: bool, item: Encoded) -> Seats | None:
+        """The seats of a stream's n tokens; `first` says that they come straight from patches."""
+        shown = shown_of(item)
+        if shown is None:
+            return None
+        plain = tower_seats(self.loaded.model, path, module, n, shown)
+        if not first:
+            return plain if self.trusted.get(path, True) else None
+        if path not in self.trusted:
+            self.trusted[path] = plain is not None and self._agrees(plain, path, item, shown)
+        if self.trusted[path] and plain is not None:
+            return plain
+        cells = base_cells(self.loaded.model, path, shown)
+        if cells is None or not _FEWEST <= len(cells[0].image) <= n:
+            return None
+        key = path, n, _shapes(item)
+        if key not in self._orders:
+            self._orders[key] = self._order(path, n, item, cells[1])
+        order = self._orders[key]
+        return None if order is None else _taken(cells[0], order)
+
+    def _agrees(self, seats: Seats, path: str, item: Encoded, shown: Shown) -> bool:
+        cells = base_cells(self.loaded.model, path, shown)
+        there = np.flatnonzero(~np.isnan(seats.box).any(1))
+        if cells is None or len(cells[0].image) < _FEWEST or len(there) < _FEWEST:
+            return True
+        dice = np.random.default_rng(0)
+        base = cells[0]
+        chosen = dice.random(len(base.image)) < 1 / 8
+        chosen[dice.integers(len(chosen))] = True
+        change = self._change(path, item, cells[1], chosen)
+        if change is None or len(change) != len(seats.image):
+            return True
+        altered = {name for name, flag in zip(base.names, chosen, strict=True) if flag}
+        expected = np.array([seats.names[place] in altered for place in there])
+        if expected.all() or not expected.any():
+            return bool(expected.any())
+        hit, miss = change[there][expected], change[there][~expected]
+        wins = (hit[:, None] > miss[None]).mean() + 0.5 * (hit[:, None] == miss[None]).mean()
+        return bool(wins >= _AGREE)
+
+    def _order(self, path: str, n: int, item: Encoded, where: list[Any]) -> Ints | None:
+        """(N,): which patch each token is of, -1: none, as the model itself tells it."""
+        numbers = np.arange(1, len(where) + 1)
+        code = np.zeros(n, np.int64)
+        for digit in range(len(where).bit_length()):
+            change = self._change(path, item, where, (numbers >> digit & 1).astype(bool))
+            if change is None or len(change) != n:
+                return None
+            code |= (change > 0.01 * change.max(initial=0)).astype(np.int64) << digit
+        return code - 1 if sorted(code[code > 0]) == numbers.tolist() else None
+
+    def _change(
+        self, path: str, item: Encoded, where: list[Any], chosen: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64] | None:
+        """(N,): how much the first queries of a tower change when the chosen patches do."""
+        pixels = item.tensors["pixel_values"].clone().contiguous()
+        flat = pixels if pixels.dim() < 4 else pixels.view(-1, *pixels.shape[-3:])
+        flat = flat.view(-1, flat.shape[-1]) if pixels.dim() < 4 else flat
+        for place in np.flatnonzero(chosen):
+            flat[where[place]] += 2
+        before = self._queries(path, item)
+        after = self._queries(path, replace(item, tensors={**item.tensors, "pixel_values": pixels}))
+        if before is None or after is None or before.shape != after.shape:
+            return None
+        return np.asarray((after - before).abs().amax(1).double().cpu().numpy())
+
+    def _queries(self, path: str, item: Encoded) -> Tensor | None:
+        """(N, H · D) of the first layer of a tower."""
+        tensors, _ = collate([item], self.loaded)
+        for layer in layers_of(self.look(tensors)):
+            if layer.group == (path, False):
+                parts = [call.query.float() for call in layer.steps[0]]
+                rows = [part.transpose(1, 2).flatten(2).flatten(0, 1) for part in parts]
+                found = torch.cat(rows)
+                return found if found.shape[1] else None
+        return None
+
+
+def shown_of(item: Encoded) -> Shown | None:
+    """What an input's pixels show; of ready-made pixels, themselves."""
+    pixels = item.tensors.get("pixel_values")
+    return item.shown or (None if pixels is None else whole(pixels.shape))
+
+
+def _shapes(item: Encoded) -> tuple[Any, ...]:
+    """What the order of patches may depend on."""
+    grids = sorted(name for name in item.tensors if "grid" in name or "shape" in name)
+    values = (tuple(item.tensors[name].flatten().tolist()) for name in grids)
+    return tuple(item.tensors["pixel_values"].shape), *values
+
+
+def _taken(base: Seats, order: Ints) -> Seats:
+    """The seats in another order; -1: none, a token of the model's own."""
+    none = order < 0
+    names = [
+        base.names[at] if at >= 0 else "[CLS]" if place == 0 else f"[REG{place}]"
+        for place, at in enumerate(order)
+    ]
+    image, row, column = (
+        np.where(none, -1, one[order]) for one in (base.image, base.row, base.column)
+    )
+    box = np.where(none[:, None], np.nan, base.box[order])
+    return Seats(image, row, column, box, names, none.tolist())

@@ -1,0 +1,1 @@
+"""Is what was seen what the model computed?"""

@@ -1,0 +1,77 @@
+"""Can this model be captured exactly? Nothing is stored; the receipt is the answer."""
+
+from typing import Any
+
+import torch
+
+from attention_atlas.models.encode import Encoded, encode
+from attention_atlas.models.inputs import Input, read_inputs
+from attention_atlas.models.load import Loaded, load
+from attention_atlas.models.tokens import bare_tokens
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.prove.receipt import probe
+from attention_atlas.store.manifest import Receipt
+
+# Of unequal length, so that padding is put to the test too.
+_TEXTS = (
+    "The nurse gave the old man his medicine, because she knew that he needed it.",
+    "Why not?",
+    'One, two, three: "Mathematics requires not only logic but also imagination", she wrote.',
+)
+
+
+def check(
+    model: Any,
+    inputs: Any = None,
+    tokenizer: Any = None,
+    *,
+    device: str = "auto",
+    dtype: Any = None,
+    seed: int = 0,
+    trust_remote_code: bool = False,
+    gguf_file: str | None = None,
+) -> Receipt:
+    """The receipt of a model, on inputs of your own or on a few made for it.
+
+    `.exact`, `.worst_error`, `.how`, and a line a layer in `.layers`.
+    """
+    loaded = load(
+        model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+        gguf_file=gguf_file,
+    )  # fmt: skip
+    if inputs is None:
+        items = sample_inputs(loaded, seed)
+    else:
+        items = [encode(loaded, one) for one in read_inputs(inputs)[:3]]
+    return probe(loaded, items, seed).receipt
+
+
+def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:
+    """A few inputs of the kind the model takes, asked of the model."""
+    kind = getattr(loaded.model, "main_input_name", "input_ids")
+    dice = torch.Generator().manual_seed(seed)
+    if kind == "input_ids" and loaded.tokenizer is not None:
+        return [encode(loaded, Input("text", text=text), truncate=True) for text in _TEXTS]
+    if kind == "input_ids":
+        return [_random_ids(loaded, length, dice) for length in (12, 5)]
+    if kind == "pixel_values":
+        return [Encoded({kind: _picture(loaded, dice)}, {}, False) for _ in range(2)]
+    raise ModelError(
+        f"{type(loaded.model).__name__} takes {kind}, and no sample of that can be made up; "
+        "give an input of your own"
+    )
+
+
+def _random_ids(loaded: Loaded, length: int, dice: torch.Generator) -> Encoded:
+    words = loaded.model.config.get_text_config().vocab_size
+    ids = torch.randint(words // 10, words, (1, length), generator=dice)
+    tensors = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    return Encoded(tensors, {"text": bare_tokens(ids[0].tolist(), None)}, False)
+
+
+def _picture(loaded: Loaded, dice: torch.Generator) -> torch.Tensor:
+    config = loaded.model.config
+    size = getattr(config, "image_size", 224)
+    height, width = (size, size) if isinstance(size, int) else tuple(size)
+    channels = getattr(config, "num_channels", 3)
+    return torch.randn(1, channels, height, width, generator=dice)

@@ -1,0 +1,158 @@
+"""Does the run itself, batch by batch, still give what we recompute?
+
+The receipt is made on a few inputs; the run has masks and paddings of its own. So in every batch a
+few rows of every layer are recomputed, of its first and its last input (the most and the least
+padded, for a batch is sorted by length), and the output they move is compared with the output the
+model's own attention gave. The same rows tell whether fp16 is fine enough for the stored vectors.
+
+The rows are put aside while the model runs, and the rest is rounded at once, so that the memory of
+one layer serves the next; the rows of all layers are checked together after.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_atlas.record.watch.call import Call, Sample, same_memory, spread
+
+ROWS = 8
+
+
+@dataclass
+class Lighten:
+    """What stays of a call: its vectors in fp16, but for modules where that is too coarse."""
+
+    fine: set[str] = field(default_factory=set)  # modules whose vectors stay as they are
+    everything: bool = False  # round nothing
+    _last: tuple[Call, Call] | None = None
+
+    def __call__(self, call: Call) -> Call:
+        if not call.query.shape[-1] or not call.query.numel():
+            return replace(call, output=None)
+        light = replace(call, samples=(_sample(call),), output=None)
+        if not (self.everything or call.module in self.fine):
+            light = self._in_half(light)
+        return light
+
+    def _in_half(self, call: Call) -> Call:
+        """Values stay as they are where one of them is beyond the range of fp16."""
+        low, high = torch.aminmax(call.value) if call.value.numel() else (0.0, 0.0)
+        fits = max(-float(low), float(high)) < torch.finfo(torch.float16).max
+        query, key = self._ends(call)
+        value = call.value.half() if fits else call.value.float()
+        light = replace(call, query=query, key=key, value=value)
+        self._last = (call, light)
+        return light
+
+    def _ends(self, call: Call) -> tuple[Tensor, Tensor]:
+        """Queries and keys that two calls in a row share are one tensor afterwards too."""
+        if self._last is not None:
+            before, light = self._last
+            if all(same_memory(getattr(before, x), getattr(call, x)) for x in ("query", "key")):
+                return light.query, light.key
+        return call.query.half(), call.key.half()
+
+
+def _sample(call: Call) -> Sample:
+    batch, n = len(call.query), call.query.shape[2]
+    inputs = slice(0, None, max(1, batch - 1))
+    rows = _rows(n, call.query.device)
+    return Sample(call.sampled(inputs, rows), inputs, rows, batch, n)
+
+
+@cache
+def _rows(n: int, device: torch.device) -> Tensor:
+    return torch.linspace(0, n - 1, min(ROWS, n), device=device).round().long()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The largest of sampled rows: of weights by fp16 rounding, and of the output (relative).
+
+    What a row gives to padding is an error of the output, for an atlas has no place to show it.
+    """
+
+    rounding: float
+    output: float
+
+
+def spot_check(samples: list[Sample], queries: Tensor | None, keys: Tensor | None) -> list[Errors]:
+    """The errors of each sample; samples of one shape are checked at one go.
+
+    queries, keys  (B, N) and (B, M) bool, which places are not padding; None: all.
+    """
+    alike: dict[Hashable, list[int]] = {}
+    for index, sample in enumerate(samples):
+        alike.setdefault(_shape(sample, index), []).append(index)
+    found: dict[int, Errors] = {}
+    for group in alike.values():
+        first = samples[group[0]]
+        together = _joined([samples[index].call for index in group])
+        counts, pads = _counted(first, queries, keys)
+        errors = _errors(together, len(group), counts, pads)
+        found |= dict(zip(group, errors, strict=True))
+    return [found[index] for index in range(len(samples))]
+
+
+def _shape(sample: Sample, index: int) -> Hashable:
+    """Equal for samples that can be joined along the batch."""
+    call = sample.call
+    terms = (call.key, call.value, call.mask, call.bias, call.output)
+    if call.sink is not None:
+        return index
+    shapes = tuple(None if x is None else (x.shape, x.dtype) for x in (call.query, *terms))
+    return shapes, call.query.device, sample.queries, sample.batch, call.scale, call.softcap
+
+
+def _joined(calls: list[Call]) -> Call:
+    if len(calls) == 1:
+        return calls[0]
+
+    joined: dict[str, Any] = {
+        name: torch.cat([getattr(call, name) for call in calls])
+        for name in ("query", "key", "value", "mask", "bias", "output")
+        if getattr(calls[0], name) is not None
+    }
+    return replace(calls[0], **joined)
+
+
+def _counted(
+    sample: Sample, queries: Tensor | None, keys: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Which of the sampled rows are real (B, rows), and which keys are padding (B, 1, 1, M)."""
+    size, rows = len(sample.call.query), sample.rows
+    if queries is None or queries.shape != (sample.batch, sample.queries):
+        counts = torch.ones(size, len(rows), dtype=torch.bool, device=rows.device)
+    else:
+        counts = queries[sample.inputs].to(rows.device)[:, rows]
+    if keys is None or keys.shape != (sample.batch, sample.call.key.shape[2]):
+        return counts, None
+    return counts, ~keys[sample.inputs].to(rows.device)[:, None, None, :]
+
+
+def _errors(call: Call, parts: int, counts: Tensor, pads: Tensor | None) -> list[Errors]:
+    """Of a call that joins `parts` samples along its batch."""
+    weights = call.softmax(call.logits())  # (parts · B, H, rows, M)
+    rounded = call.softmax(call.logits(half=True))
+    rounding = _largest((weights - rounded).abs().amax((1, 3)), counts, parts)
+    output = torch.zeros_like(rounding)
+    if pads is not None:
+        lost = (weights.view(parts, -1, *weights.shape[1:]) * pads).sum(-1).amax(2).flatten(0, 1)
+        output = torch.maximum(output, _largest(lost, counts, parts))
+    if call.output is not None:
+        moved = weights @ spread(call.value, weights.shape[1]).float()  # (parts · B, H, rows, E)
+        given = call.output.transpose(1, 2).float()
+        size = given.nan_to_num(0.0).abs().amax((1, 2, 3)).clamp_min(1e-6)[:, None]
+        off = (moved - given).abs().amax((1, 3)) / size
+        output = torch.maximum(output, _largest(off, counts, parts))
+    return [Errors(*pair) for pair in torch.stack([rounding, output], 1).tolist()]
+
+
+def _largest(by_row: Tensor, counts: Tensor, parts: int) -> Tensor:
+    """(parts,); NaN and overflow count as the largest error there is."""
+    by_part = by_row.nan_to_num(torch.inf).view(parts, -1, by_row.shape[1])  # (parts, B, rows)
+    return by_part.masked_fill(~counts, 0.0).amax((1, 2))

@@ -1,0 +1,102 @@
+"""Did we change what the model does, or miss some of it?
+
+The watched run is laid beside a plain run; and two witnesses, the tracer and the maps the model
+returns itself, tell of attention that we did not see.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_atlas.record.prove.layer_errors import bound_of, relative_error, sane, worst
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.ways import Plain, module_outputs, observe, plain_outputs
+
+
+def output_errors(
+    model: Any, tensors: dict[str, Tensor], plain: Plain, way: str, fast: bool, seed: int
+) -> dict[str, float]:
+    """By module, how far its output in the capturing run is from its output in a plain run.
+
+    The plain run at hand is one of eager attention, with witnesses in it. Where it is off, one
+    without them, and with the fused attention of a fast capture, has the last word.
+    """
+    modules = set(plain.outputs)
+    with module_outputs(model, modules) as watched:
+        observe(model, tensors, way, fast=fast, seed=seed)
+    errors = _output_errors(plain.outputs, watched)
+    if all(error <= bound_of(model.dtype) for error in errors.values()):
+        return errors
+    name = "sdpa" if fast else "eager"
+    return _output_errors(plain_outputs(model, tensors, modules, seed, name), watched)
+
+
+def _output_errors(
+    plain: dict[str, list[Tensor]], watched: dict[str, list[Tensor]]
+) -> dict[str, float]:
+    return {name: _output_error(plain[name], watched[name]) for name in plain}
+
+
+def _output_error(plain: list[Tensor], watched: list[Tensor]) -> float:
+    if len(plain) != len(watched):
+        return math.inf
+    error = 0.0
+    for a, b in zip(plain, watched, strict=True):
+        error = worst(error, relative_error(b.nan_to_num(), a.nan_to_num()))
+    return error
+
+
+def unseen(model: Any, plain: Plain, calls: list[Call], way: str) -> set[str]:
+    """Attention that happens without our seeing it, as two other ways of looking tell."""
+    seen = {call.module for call in calls}
+    traced, returned = plain.traced, plain.returned
+    missing: set[str] = set()
+    if way != "trace":
+        missing |= {call.module for call in traced if call.place and call.module not in seen}
+    bound = bound_of(model.dtype)
+    recorded = [_rows(call.weights) for call in calls if call.weights is not None]
+    recorded += [
+        _rows(call.weights.mean(1, keepdim=True).expand_as(call.weights))
+        for call in calls
+        if call.weights is not None and returned and _means_heads(returned[0], call)
+    ]
+    if recorded:
+        missing |= {
+            f"the model's own {one.module}"
+            for one in returned
+            if _is_attention(one) and not _among(_rows(one.weights), recorded, 10 * bound)
+        }
+    return missing
+
+
+def _is_attention(returned: Call) -> bool:
+    """Some models return scores from before the softmax; those prove nothing."""
+    assert returned.weights is not None
+    return sane(returned.weights.float().cpu().numpy())
+
+
+def _means_heads(returned: Call, call: Call) -> bool:
+    """Some models return the mean over heads in the place of each head."""
+    weights = returned.weights
+    assert weights is not None
+    return weights.shape[1] > 1 and bool((weights[:, :1] == weights[:, 1:2]).all())
+
+
+def _rows(weights: Tensor | None) -> Tensor:
+    """Each row as one number, sorted: two maps with the same rows have the same numbers.
+
+    The number is the product with one fixed random vector, so rows are told apart however the
+    model folds heads, windows and batch.
+    """
+    assert weights is not None
+    dice = torch.Generator().manual_seed(weights.shape[-1])
+    vector = torch.randn(weights.shape[-1], generator=dice).to(weights.device)
+    return (weights.float() @ vector).flatten().sort().values
+
+
+def _among(rows: Tensor, recorded: list[Tensor], bound: float) -> bool:
+    return any(
+        one.shape == rows.shape and bool((one - rows).abs().max() <= bound) for one in recorded
+    )

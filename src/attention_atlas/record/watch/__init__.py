@@ -1,0 +1,1 @@
+"""What passes through attention while a model runs?"""

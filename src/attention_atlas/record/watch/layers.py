@@ -1,0 +1,144 @@
+"""Which calls belong to which layer of which tower, and what are they called?
+
+Calls are grouped by the model that made them and by whether they look at another sequence. Within a
+group a layer's number is its index in the model's own list of layers, so that layers without
+attention keep their numbers; where that index does not rise call by call (shared layers, nested
+stages) the calls are counted instead.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+
+from attention_atlas.record.watch.call import Call, same_memory
+
+Group = tuple[str, bool]  # path of the tower's model, cross or not
+
+
+@dataclass(frozen=True)
+class LayerCalls:
+    """All calls of one layer: one a forward pass, or several where it takes its input in parts."""
+
+    group: Group
+    number: int
+    depth: int
+    steps: tuple[tuple[Call, ...], ...]
+
+    @property
+    def first(self) -> Call:
+        return self.steps[0][0]
+
+
+def layers_of(calls: list[Call]) -> list[LayerCalls]:
+    """The layers in the order they first ran."""
+    found: dict[tuple[Group, int], list[tuple[Call, ...]]] = {}
+    depths: dict[tuple[Group, int], int] = {}
+    for step in sorted({call.step for call in calls}):
+        groups: dict[Group, dict[tuple[str, int], list[Call]]] = {}
+        for call in calls:
+            if call.step == step:
+                runs = groups.setdefault(call.layer_key, {})
+                runs.setdefault((call.module, call.visit), []).append(call)
+        for group, visits in groups.items():
+            parts = [_merged(part) for part in visits.values()]
+            numbers, depth = _numbers([part[0] for part in parts])
+            for number, part in zip(numbers, parts, strict=True):
+                found.setdefault((group, number), []).append(tuple(part))
+                depths[group, number] = depth
+    return [
+        LayerCalls(group, number, depths[group, number], tuple(steps))
+        for (group, number), steps in found.items()
+    ]
+
+
+def _merged(calls: list[Call]) -> list[Call]:
+    """Calls with the very same queries and keys are one attention that moves two sets of values."""
+    merged = calls[:1]
+    for call in calls[1:]:
+        last = merged[-1]
+        if all(same_memory(getattr(last, end), getattr(call, end)) for end in ("query", "key")):
+            output = None
+            if last.output is not None and call.output is not None:
+                output = torch.cat([last.output, call.output], -1)
+            value = torch.cat([last.value, call.value], -1)
+            samples = last.samples + call.samples
+            merged[-1] = replace(last, value=value, output=output, samples=samples)
+        else:
+            merged.append(call)
+    return merged
+
+
+def _numbers(firsts: list[Call]) -> tuple[list[int], int]:
+    places = [call.place for call in firsts]
+    known = [place for place in places if place is not None]
+    if len(known) == len(places) and len({place[0] for place in known}) == 1:
+        indices = [place[1] for place in known]
+        if all(a < b for a, b in pairwise(indices)):
+            return indices, known[0][2]
+    return list(range(len(firsts))), len(firsts)
+
+
+def name_towers(model: nn.Module, layers: list[LayerCalls], causal: set[Group]) -> dict[Group, str]:
+    """A short name for each group: encoder, decoder, cross, vision, text…"""
+    groups = list(dict.fromkeys(layer.group for layer in layers))
+    lone = len({group for group in groups if not group[1]}) == 1
+    names: dict[Group, str] = {}
+    for group in groups:
+        name = _tower_name(model, group, lone, group in causal)
+        if name in names.values() and group[0]:
+            name = f"{_last(group[0])}-{name}" if group[1] else _last(group[0])
+        while name in names.values():
+            name += "-2"
+        names[group] = name
+    return names
+
+
+def _tower_name(model: nn.Module, group: Group, lone: bool, causal: bool) -> str:
+    path, cross = group
+    if cross:
+        return "cross"
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        side = stream_side(path)
+        if side:
+            return side
+    if lone:
+        return "decoder" if causal else "encoder"
+    kind = modality(model, path)
+    if kind != "text":
+        return kind
+    last = _last(path)
+    return next((word for word in ("decoder", "encoder", "text") if word in last), _plain(last))
+
+
+def _plain(last: str) -> str:
+    return "text" if last in ("", "language_model", "model", "transformer") else last
+
+
+def stream_side(path: str) -> str:
+    """Whether a path lies in the encoder or the decoder of a model that has both."""
+    for part in path.split("."):
+        if "decoder" in part:
+            return "decoder"
+        if "encoder" in part:
+            return "encoder"
+    return ""
+
+
+def modality(model: nn.Module, path: str) -> str:
+    """What a tower reads: "text", "vision" or "audio", asked of its model."""
+    try:
+        owner: Any = model.get_submodule(path)
+    except AttributeError:  # a name from output_attentions, not a part of the model
+        owner = model
+    said = getattr(owner, "input_modalities", None) or "text"
+    kinds = {said} if isinstance(said, str) else set(said)
+    if kinds & {"image", "video"} or _last(path).startswith(("vis", "image")):
+        return "vision" if "text" not in kinds or owner is not model else "text"
+    return "audio" if "audio" in kinds and "text" not in kinds else "text"
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2].replace(".", "-")

@@ -1,0 +1,192 @@
+"""What did one layer do with one input, pads taken out?
+
+A batch is cut into inputs, an input into the softmax problems (pieces) that it was run as: one for
+nearly all models, several for windows and packed images, and the steps of a generation joined into
+one. Only here do N×N masks exist, and only until they are compressed.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.layers import LayerCalls
+from attention_atlas.store.form import CAUSAL, FULL, Form, compress
+
+Term = npt.NDArray[np.float32] | npt.NDArray[np.bool_]
+Places = slice | Tensor  # the places of a sequence that are not padding
+
+
+def places(real: Tensor) -> Places:
+    """(N,) bool → a slice where the real places are in one run, as they nearly always are."""
+    where = real.nonzero().flatten()
+    if not len(where):
+        return slice(0, 0)
+    first, last = int(where[0]), int(where[-1])
+    return slice(first, last + 1) if last - first + 1 == len(where) else where
+
+
+class CannotSplit(Exception):  # noqa: N818 (a signal to run inputs one at a time, not an error)
+    """The rows of a call cannot be told apart by input."""
+
+
+@dataclass
+class Piece:
+    """One softmax problem of one input."""
+
+    query: Tensor  # (H, n, D)
+    key: Tensor  # (G, m, D)
+    value: Tensor  # (G, m, E)
+    form: Form
+    weights: Tensor | None  # (H, n, m) the model's own
+    output: Tensor | None  # (H, n, E)
+
+
+@dataclass
+class Forms:
+    """Forms by the tensors they came from: most layers share one mask."""
+
+    _known: dict[Hashable, tuple[Form, Call]] = field(default_factory=dict)
+
+    def of(self, call: Call, row: int, queries: Places, keys: Places) -> Form:
+        n, m = call.query.shape[2], call.key.shape[2]
+        key = (_memory(call.mask), _memory(call.bias), row, call.causal, n, m)
+        if key not in self._known:
+            form = _form(call, row, queries, keys)
+            self._known[key] = (form, call)  # the call keeps its tensors where they are
+        return self._known[key][0]
+
+
+def _memory(tensor: Tensor | None) -> Hashable:
+    return None if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
+
+
+def pieces(
+    layer: LayerCalls,
+    row: int,
+    batch: int,
+    queries: Places,
+    keys: Places,
+    forms: Forms,
+) -> list[Piece]:
+    """The pieces of input `row` of a batch."""
+    if len(layer.steps) > 1:
+        return [_joined(layer)]
+    calls = layer.steps[0]
+    if len(calls) == 1 and calls[0].query.shape[0] == batch:
+        return [_piece(calls[0], row, queries, keys, forms)]
+    if batch > 1:
+        raise CannotSplit
+    everything = slice(None)
+    return [
+        _piece(call, part, everything, everything, forms)
+        for call in calls
+        for part in range(len(call.query))
+    ]
+
+
+def _piece(call: Call, row: int, queries: Places, keys: Places, forms: Forms) -> Piece:
+    kv = min(row, call.key.shape[0] - 1)  # one set of keys may serve the whole batch
+    return Piece(
+        query=call.query[row][:, queries],
+        key=call.key[kv][:, keys],
+        value=call.value[kv][:, keys],
+        form=forms.of(call, row, queries, keys),
+        weights=None if call.weights is None else call.weights[row][:, queries][..., keys],
+        output=None if call.output is None else call.output[row].transpose(0, 1)[:, queries],
+    )
+
+
+def _form(call: Call, row: int, queries: Places, keys: Places) -> Form:
+    if call.mask is None and call.bias is None:
+        return CAUSAL if call.causal else FULL
+    return compress(_term(call, row)[:, _index(queries)][:, :, _index(keys)], call.rounding)
+
+
+def _index(some: Places) -> slice | npt.NDArray[np.intp]:
+    return some if isinstance(some, slice) else np.asarray(some.cpu().numpy())
+
+
+def _term(call: Call, row: int) -> Term:
+    """(H or 1, N, M): mask and bias of one batch row; a bool mask alone stays bool."""
+    n, m = call.query.shape[2], call.key.shape[2]
+
+    def one(x: Tensor) -> Tensor:
+        x = x[min(row, len(x) - 1), ..., :m]
+        return x.expand(x.shape[0], n, m)
+
+    mask = None if call.mask is None else one(call.mask)
+    bias = None if call.bias is None else one(call.bias).float()
+    if mask is None:
+        assert bias is not None
+        if call.causal:
+            future = torch.ones(n, m, dtype=torch.bool, device=bias.device).triu(1)
+            bias = bias.masked_fill(future, -torch.inf)
+        return np.asarray(bias.cpu().numpy())
+    if mask.dtype == torch.bool:
+        if bias is None:
+            return np.asarray(mask.cpu().numpy())
+        return np.asarray(bias.masked_fill(~mask, -torch.inf).cpu().numpy())
+    total = mask.float() if bias is None else mask.float() + bias
+    return np.asarray(total.cpu().numpy())
+
+
+def _joined(layer: LayerCalls) -> Piece:
+    """The steps of a generation as one problem: each step adds its queries and its newest keys."""
+    if any(len(calls) > 1 or len(calls[0].query) > 1 for calls in layer.steps):
+        raise CannotSplit
+    calls = [calls[0] for calls in layer.steps]
+    first, cross = calls[0], layer.group[1]
+    new = [call if index == 0 or not cross else None for index, call in enumerate(calls)]
+    keys = [c.key[0][:, 0 if c is first else -c.query.shape[2] :] for c in new if c is not None]
+    values = [c.value[0][:, 0 if c is first else -c.query.shape[2] :] for c in new if c is not None]
+    key, value = torch.cat(keys, 1), torch.cat(values, 1)
+    weights = None
+    if all(call.weights is not None for call in calls):
+        weights = torch.from_numpy(_stacked(calls, _own, key.shape[1], cross, 0.0))
+    return Piece(
+        query=torch.cat([call.query[0] for call in calls], 1),
+        key=key,
+        value=value,
+        form=compress(_stacked(calls, _additive, key.shape[1], cross, -np.inf)),
+        weights=weights,
+        output=None,
+    )
+
+
+def _own(call: Call) -> npt.NDArray[np.float32]:
+    assert call.weights is not None
+    return np.asarray(call.weights[0].float().cpu().numpy())
+
+
+def _additive(call: Call) -> npt.NDArray[np.float32]:
+    n, m = call.query.shape[2], call.key.shape[2]
+    if call.mask is None and call.bias is None:
+        hidden = np.triu(np.ones((1, n, m), bool), 1) if call.causal else np.zeros((1, n, m), bool)
+        return np.where(hidden, -np.inf, 0.0).astype(np.float32)
+    term = _term(call, 0)
+    if term.dtype == np.bool_:
+        return np.where(term, 0.0, -np.inf).astype(np.float32)
+    return np.asarray(term, dtype=np.float32)
+
+
+def _stacked(
+    calls: list[Call], rows_of: object, total: int, cross: bool, empty: float
+) -> npt.NDArray[np.float32]:
+    """(H or 1, Σ n, m): the rows of all steps; keys a cache has dropped count as `empty`."""
+    assert callable(rows_of)
+    blocks, seen = [], 0
+    for call in calls:
+        rows = rows_of(call)
+        seen += call.query.shape[2]
+        stop = total if cross else seen
+        block = np.full((rows.shape[0], rows.shape[1], total), empty, np.float32)
+        block[:, :, stop - rows.shape[2] : stop] = rows
+        blocks.append(block)
+    heads = max(block.shape[0] for block in blocks)
+    wide = [np.broadcast_to(block, (heads, *block.shape[1:])) for block in blocks]
+    return np.concatenate(wide, 1)

@@ -1,0 +1,1 @@
+"""How does what was seen become an atlas folder?"""

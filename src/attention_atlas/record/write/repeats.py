@@ -1,0 +1,47 @@
+"""What does each head do on random tokens that come twice?
+
+Nothing but the repetition can be known about such a text, so attention to earlier copies, and to
+what followed them, is what a head itself does about repetition.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attention_atlas.models.load import Loaded
+from attention_atlas.models.tokens import special_ids
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.write.capture import capture
+from attention_atlas.store.reader import Atlas
+
+INPUTS, PERIOD = 16, 25
+
+
+def capture_repeats(loaded: Loaded, seed: int = 0, path: Path | None = None) -> Atlas:
+    """An atlas of random tokens given twice, with the model's own special tokens around them."""
+    dice = torch.Generator().manual_seed(seed)
+    inputs: Any = [{"input_ids": repeated(loaded, dice)} for _ in range(INPUTS)]
+    model = (loaded.model, loaded.processor)
+    return capture(model, inputs, path=path, keep=("query", "key"), seed=seed, progress=False)
+
+
+def repeated(loaded: Loaded, dice: torch.Generator) -> torch.Tensor:
+    """(1, N) ids."""
+    size = getattr(loaded.model.config, "vocab_size", None)
+    if size is None or getattr(loaded.model.config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{loaded.name} reads no single text, so it cannot be given random tokens twice; "
+            "measure the atlas without --model"
+        )
+    tokenizer = loaded.tokenizer
+    special = special_ids(tokenizer) if tokenizer is not None else frozenset[int]()
+    plain = torch.tensor([i for i in range(size) if i not in special])
+    once = plain[torch.randperm(len(plain), generator=dice)[:PERIOD]].tolist()
+    if tokenizer is None:
+        return torch.tensor([once + once])
+    around = tokenizer("a")["input_ids"]
+    inner = tokenizer("a", add_special_tokens=False)["input_ids"]
+    start = next((i for i in range(len(around)) if around[i : i + len(inner)] == inner), 0)
+    before, after = around[:start], around[start + len(inner) :]
+    return torch.tensor([before + once + once + after])

@@ -1,0 +1,91 @@
+"""How do the pieces of many batches become the tensors of one shard?"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.pieces import Piece
+from attention_atlas.store import softmax
+from attention_atlas.store.files import Array, Numbers
+from attention_atlas.store.shard import Block, Packer
+
+LayerName = tuple[str, int]  # tower, layer number
+
+
+@dataclass
+class Shard:
+    """What a few inputs left behind, layer by layer."""
+
+    keep: tuple[str, ...]
+    pieces: dict[LayerName, dict[int, list[Piece]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    calls: dict[LayerName, Call] = field(default_factory=dict)  # one of each layer, for its scale
+    run_error: float = 0.0
+
+    def tensors(self) -> dict[str, Numbers]:
+        """The arrays to write."""
+        packer = Packer()
+        out: dict[str, Numbers] = {}
+        for tower, number in self.pieces:
+            by_input = self.pieces[tower, number]
+            stem, call = f"{tower}.L{number}", self.calls[tower, number]
+            ordered = [(index, piece) for index in sorted(by_input) for piece in by_input[index]]
+            parts = [piece for _, piece in ordered]
+            if parts[0].query.shape[-1]:
+                for what in ("query", "key", "value"):
+                    if what in self.keep:
+                        out[f"{stem}.{what}"] = Joined([getattr(p, what) for p in parts])
+            if "weights" in self.keep or not parts[0].query.shape[-1]:
+                out[f"{stem}.weights"] = np.concatenate(
+                    [_flat_weights(piece, call) for piece in parts], axis=1
+                )
+            if call.sink is not None:
+                out[f"{stem}.sink"] = call.sink.float().cpu().numpy()
+            out[f"{stem}.blocks"] = packer.blocks(
+                [Block(i, p.query.shape[1], p.key.shape[1], p.form) for i, p in ordered]
+            )
+        return out | packer.tensors
+
+
+class Joined:
+    """Vectors (H, Σ n, D) of many inputs, joined only when they are written.
+
+    Until then they lie in memory once. In float32 as soon as one of them needs it.
+    """
+
+    def __init__(self, vectors: list[Tensor]):
+        self.vectors = vectors
+        heads, _, width = vectors[0].shape
+        self.shape = (heads, sum(v.shape[1] for v in vectors), width)
+        fine = any(v.dtype != torch.float16 for v in vectors)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if fine else np.float16)
+        self.itemsize = self.dtype.itemsize
+        self.nbytes = math.prod(self.shape) * self.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        # NumPy's, which stays on the thread that asks: torch's would fight the model's for cores.
+        parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
+        return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
+
+
+def _flat_weights(piece: Piece, call: Call) -> Array:
+    """(H, n·m): the model's own where it gave them, else recomputed."""
+    if piece.weights is not None:
+        weights: Any = piece.weights.float().cpu().numpy()
+    else:
+        weights = softmax.weights(
+            piece.query.float().cpu().numpy(),
+            piece.key.float().cpu().numpy(),
+            scale=call.scale,
+            softcap=call.softcap,
+            sink=None if call.sink is None else call.sink.float().cpu().numpy(),
+            form=piece.form,
+        )
+    return np.asarray(weights.reshape(len(weights), -1), dtype=np.float32)

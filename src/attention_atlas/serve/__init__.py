@@ -1,1 +1,0 @@
-"""An atlas, or plain attention, shown: packets, server, saved page."""

@@ -1,0 +1,134 @@
+"""How does a map lie on disk?
+
+`layouts/umap-2d.safetensors`, readable by any safetensors reader. For every group of heads that
+share their tokens (a tower; a tower's stage where stages differ), under its name:
+
+    places         (heads, N + M, dims) uint16   0 to 65535 across the box; queries, then keys
+    box            (heads, 2, dims) float32      where 0 and 65535 lie
+    query_tokens   (N,) int64                    token numbers of the atlas
+    key_tokens     (M,) int64
+    c              (heads,) float32              queries × c, keys ÷ c
+    fidelity       (heads, 10) float32           columns as named in FIGURES
+
+The header's metadata holds one JSON text: options, versions, and the head names of each group.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from attention_atlas.names.errors import PickError, StoreError
+from attention_atlas.store.files import write_tensors
+
+FORMAT = 1
+LAST = 65535
+SIDES = ("query", "key")
+OF_A_MAP = ("correlation", "trust", "kept")
+FIGURES = ("full.correlation", *(f"{of}.{name}" for of in ("map", "pca", "shuffled")
+           for name in OF_A_MAP))  # fmt: skip
+Array = npt.NDArray[Any]
+Float32 = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The maps of heads that share their tokens."""
+
+    heads: tuple[str, ...]
+    places: npt.NDArray[np.uint16]
+    box: Float32
+    query_tokens: npt.NDArray[np.int64]
+    key_tokens: npt.NDArray[np.int64]
+    c: Float32
+    fidelity: Float32
+
+    def unpacked(self) -> Float32:
+        """Places (heads, N + M, dims) in the map's own units."""
+        low, high = self.box[:, :1], self.box[:, 1:]
+        return (low + self.places.astype(np.float32) / LAST * (high - low)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Map:
+    """One layout of a whole atlas: places and fidelity of every head."""
+
+    options: dict[str, Any]
+    groups: dict[str, Group]
+
+    def of(self, head: str) -> tuple[Float32, dict[str, float]]:
+        """Places (N + M, dims) and the figures of one head."""
+        for group in self.groups.values():
+            if head in group.heads:
+                row = group.heads.index(head)
+                figures = dict(zip(FIGURES, group.fidelity[row].tolist(), strict=True))
+                return group.unpacked()[row], figures
+        raise PickError(f"this layout has no head {head!r}; write it as in L5H1")
+
+
+def pack(places: Float32) -> tuple[npt.NDArray[np.uint16], Float32]:
+    """Whole numbers across the box of each head; a box without extent holds zeros."""
+    box = np.stack([places.min(1), places.max(1)], 1)  # (heads, 2, dims)
+    wide = np.maximum(box[:, 1:] - box[:, :1], np.finfo(np.float32).tiny)
+    return np.rint((places - box[:, :1]) / wide * LAST).astype(np.uint16), box
+
+
+def write_map(path: Path, made: Map) -> None:
+    arrays: dict[str, Array] = {}
+    for name, group in made.groups.items():
+        for field in ("places", "box", "query_tokens", "key_tokens", "c", "fidelity"):
+            arrays[f"{name}.{field}"] = getattr(group, field)
+    about = {
+        "format": FORMAT,
+        "options": made.options,
+        "heads": {name: group.heads for name, group in made.groups.items()},
+        "figures": FIGURES,
+    }
+    write_tensors(path, arrays, {"layout": json.dumps(about)})
+
+
+def describe(path: Path) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, ...], int, int]]]:
+    """Options, and of each group its heads and how many queries and keys; reads no places."""
+    with _opened(path) as (file, about):
+        sizes = {
+            name: (
+                tuple(heads),
+                *(file.get_slice(f"{name}.{side}_tokens").get_shape()[0] for side in SIDES),
+            )
+            for name, heads in about["heads"].items()
+        }
+        return about["options"], sizes
+
+
+def read_map(path: Path) -> Map:
+    with _opened(path) as (file, about):
+        groups = {
+            name: Group(
+                tuple(heads),
+                *(file.get_tensor(f"{name}.{field}") for field in (
+                    "places", "box", "query_tokens", "key_tokens", "c", "fidelity")),
+            )
+            for name, heads in about["heads"].items()
+        }  # fmt: skip
+        return Map(about["options"], groups)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The file and what it says of itself; damage becomes a sentence."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            about = json.loads((file.metadata() or {}).get("layout", "{}"))
+            if about.get("format", 0) > FORMAT:
+                raise StoreError(f"{path.name} is of a newer version; upgrade attention-atlas")
+            yield file, about
+    except (OSError, SafetensorError, KeyError, ValueError) as problem:
+        raise StoreError(
+            f"{path} is missing or damaged ({problem}); lay the atlas out again"
+        ) from problem

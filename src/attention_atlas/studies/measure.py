@@ -1,0 +1,153 @@
+"""Measure an atlas: what its folder can tell, and what only the live model or a file can."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention_atlas.store.reader import Atlas, open_atlas
+from attention_atlas.store.relations import forget_relations, write_relations
+from attention_atlas.store.scores import Scores
+
+if TYPE_CHECKING:
+    from attention_atlas.measure.run import Extra
+    from attention_atlas.models.load import Loaded
+
+
+def measure(
+    atlas: Atlas | str | Path,
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    conllu: str | Path | None = None,
+    gradients: bool = True,
+    seed: int = 0,
+    again: bool = False,
+    progress: bool = True,
+    device: str = "auto",
+    dtype: Any = None,
+    trust_remote_code: bool = False,
+) -> Scores:
+    """Every score and the kind of every head, kept in the atlas; `atlas.heads()` shows them.
+
+    model    adds induction and duplicate scores on repeated random tokens, and gradient importance
+    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, in all
+             and by relation (`atlas.relations()`)
+    """
+    from attention_atlas.measure.run import measure_atlas
+
+    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    extras = []
+    if again:
+        forget_relations(opened.path)
+    if conllu is not None:
+        from attention_atlas.measure.syntax import syntax
+
+        agreement, relations = syntax(opened, conllu, seed)
+        write_relations(opened.path, opened.manifest, relations)
+        extras.append(agreement)
+    if model is not None:
+        from attention_atlas.models.load import load
+
+        loaded = load(
+            model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+        )
+        refuse_another(opened, loaded)
+        extras += _repeats(opened, loaded, seed)
+        if gradients:
+            extras.append(_gradients(opened, loaded, seed))
+    return measure_atlas(opened, extras, seed=seed, again=again, progress=progress)
+
+
+def label(
+    atlas: Atlas | str | Path,
+    model: Any,
+    processor: Any = None,
+    *,
+    device: str = "auto",
+    dtype: Any = None,
+    trust_remote_code: bool = False,
+    progress: bool = True,
+) -> "dict[str, int]":
+    """Name what each patch shows by a segmentation model; gives how many patches have each name."""
+    from collections import Counter
+
+    from attention_atlas.models.load import load
+    from attention_atlas.models.media import open_image
+    from attention_atlas.models.segment import names_of, segment
+    from attention_atlas.names.errors import InputError
+    from attention_atlas.names.progress import bar
+    from attention_atlas.store.labels import write_labels
+    from attention_atlas.store.patch_places import places, seated
+
+    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    tokens = opened.tokens()
+    found = places(tokens)
+    if found is None:
+        raise InputError(f"{opened.path.name} has no pictures, so there are no patches to label")
+    loaded = load(model, processor, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    names = names_of(loaded)
+    image, box = found
+    labels: list[str | None] = [None] * len(tokens)
+    shares = [0.0] * len(tokens)
+    inputs = tokens["input"].to_numpy()
+    there = seated(tokens)
+    with bar("labelling", len(opened), progress) as draw:
+        for number in range(len(opened)):
+            first, last = np.searchsorted(inputs, [number, number + 1])
+            for one in np.unique(image[first:last][image[first:last] >= 0]):
+                parts = segment(loaded, open_image(opened.picture(number, int(one))))
+                for at in range(first, last):
+                    if image[at] == one and there[at]:
+                        which, shares[at] = parts.label(box[at].astype(np.float64))
+                        labels[at] = None if which < 0 else names.get(which, str(which))
+            draw(number + 1)
+    write_labels(opened.path, opened.manifest, labels, shares, loaded.name)
+    return dict(Counter(one for one in labels if one is not None).most_common())
+
+
+def refuse_another(atlas: Atlas, loaded: "Loaded") -> None:
+    from attention_atlas.names.errors import ModelError
+
+    theirs, ours = type(loaded.model).__name__, atlas.manifest.model_class
+    if theirs != ours:
+        raise ModelError(
+            f"{atlas.path.name} was captured from a {ours} and {loaded.name} is a {theirs}; "
+            f"give {atlas.manifest.model}"
+        )
+
+
+def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
+    from attention_atlas.measure.run import CHANCES, Extra, values_by_input
+    from attention_atlas.record.write.repeats import capture_repeats
+
+    repeats = capture_repeats(loaded, seed)
+    made = []
+    for name in ("duplicate", "induction"):
+        values, chance, measure = values_by_input(repeats, name, seed)
+        made.append(
+            Extra(
+                f"random-{name}",
+                f"{measure.title}, random tokens twice",
+                f"{measure.formula}; on {len(repeats)} inputs of random tokens given twice",
+                measure.source,
+                values,
+                chance,
+                CHANCES[measure.chance],
+                measure.bounds,
+            )
+        )
+    return made
+
+
+def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
+    from attention_atlas.measure.measure import AT_LEAST_0
+    from attention_atlas.measure.run import Extra
+    from attention_atlas.record.watch.gradients import gradient_importance
+
+    values = gradient_importance(atlas, loaded, seed)
+    return Extra(
+        "gradient", "gradient importance", "mean over inputs of |∂ loss / ∂ gate of the head|",
+        "Michel et al. 2019, Are Sixteen Heads Really Better than One?", np.asarray(values),
+        bounds=AT_LEAST_0,
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""Models side by side as the page gets them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attention_atlas as aa
+from attention_atlas.page.answers.comparison import pooled
+from attention_atlas.page.live.answers import Answers
+from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.wire import wire
+from tests import atlases
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> list[Answers]:
+    folder = tmp_path_factory.mktemp("compare")
+    plain = aa.head_view([np.full((1, 1, 4, 4), 0.25)], list("abcd")).subject
+    return make_answers([atlases.gpt(folder), atlases.bert(folder), plain])
+
+
+def atlas_of(answers: Answers) -> aa.Atlas:
+    assert isinstance(answers.subject, aa.Atlas)
+    return answers.subject
+
+
+def test_statistics_and_importance_are_those_of_the_weights(served: list[Answers]) -> None:
+    told = wire.unpack(served[1].packet("compare/0")[0])
+    assert told["inputs"].tolist() == [[0, 0]]  # the pair is only in one of them
+    assert told["models"][0]["name"] == "builtin:bert" and told["models"][1]["way"] == "../"
+    for one, answers in zip(told["models"], (served[1], served[0]), strict=True):
+        atlas = atlas_of(answers)
+        largest = [atlas.weights(0, head).max() for head in one["heads"]]
+        assert one["importance"] == pytest.approx(largest, abs=1e-6)
+        assert one["statistics"]["RI"] == pytest.approx(np.std(largest), abs=1e-6)
+        assert sum(one["counts"].values()) == 36
+    assert told["counterparts"][0]["away"].shape == (36,)
+    assert told["places"].shape == (72, 2)
+
+
+def test_reactions_are_the_weights_themselves_where_inputs_are_short(
+    served: list[Answers],
+) -> None:
+    told = wire.unpack(served[0].packet("reaction/0/0")[0])
+    for one, answers in zip(told["models"], served, strict=False):
+        atlas = atlas_of(answers)
+        heads = [str(name) for name in atlas.heads()["head"]]
+        for name in ("L0H0", "L3H2", "L5H5"):
+            at = heads.index(name)
+            weights = atlas.weights(0, name)
+            assert one["tokens"] == len(weights)
+            assert one["cells"][at] / 255 == pytest.approx(weights, abs=1 / 255)
+            assert one["importance"][at] == pytest.approx(weights.max(), abs=1e-6)
+
+
+def test_long_inputs_are_drawn_by_the_largest_weight_of_each_part() -> None:
+    weights = np.random.default_rng(0).random((2, 70, 45))
+    made = pooled(weights, 32)
+    rows, columns = np.arange(33) * 70 // 32, np.arange(33) * 45 // 32
+    expected = [
+        [weights[1, rows[i] : rows[i + 1], columns[j] : columns[j + 1]].max() for j in range(32)]
+        for i in range(32)
+    ]
+    assert made[1] == pytest.approx(np.array(expected))
+    assert (pooled(weights[:, :5, :5], 5) == weights[:, :5, :5]).all()
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("compare/1", "plain attention is not compared"),
+        ("compare/7", "names no other atlases of this server; there are 0 to 1"),
+        ("compare/0,0", "names no other atlases"),
+        ("compare/-1", "names no other atlases"),
+        ("reaction/0/9", "'9' is no shared input"),
+        ("compare", "does not say what it asks for"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(served: list[Answers], path: str, told: str) -> None:
+    packet, fine = served[0].packet(path)
+    assert not fine and told in wire.unpack(packet)["error"]
+
+
+def test_an_atlas_alone_has_nothing_to_compare_with(served: list[Answers]) -> None:
+    told = wire.unpack(Answers(served[0].subject).packet("compare/0")[0])
+    assert "there are none" in told["error"]
+
+
+def test_a_large_atlas_that_was_not_measured_is_left_to_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attention_atlas.page.answers.comparison.SMALL", 1)
+    fresh = make_answers([atlases.gpt(tmp_path), atlases.bert(tmp_path)])
+    assert "run: attention-atlas measure" in wire.unpack(fresh[0].packet("compare/0")[0])["error"]
+
+
+def test_pictures_cannot_be_compared_and_it_is_said(tmp_path: Path) -> None:
+    from PIL import Image
+
+    picture = tmp_path / "grey.png"
+    Image.new("RGB", (32, 32), "grey").save(picture)
+    vit = aa.capture("builtin:vit", str(picture), path=tmp_path / "v.atlas", progress=False)
+    told = make_answers([atlases.gpt(tmp_path), vit])[0].packet("compare/0")[0]
+    assert "inputs that are no texts" in wire.unpack(told)["error"]

@@ -1,0 +1,95 @@
+"""Edge lists hold the strongest links and own up to the rest."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_atlas.page.answers import edges
+from attention_atlas.page.wire.wire import pack
+
+
+def _random(seed: int, heads: int, n: int, m: int) -> edges.Float32:
+    draws = np.random.default_rng(seed).dirichlet(np.full(m, 0.1), size=(heads, n))
+    return np.asarray(draws, np.float32)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30), st.integers(1, 30))
+def test_the_top_k_and_the_rest_are_what_a_plain_sort_gives(seed: int, m: int, k: int) -> None:
+    rows = _random(seed, 1, 7, m)[0]
+    index, top, rest, total = edges.top_k(rows, k)
+    ordered = np.sort(rows, axis=1)[:, ::-1]
+    kept = min(m, k)
+    np.testing.assert_array_equal(top[:, :kept], ordered[:, :kept])
+    np.testing.assert_allclose(rest, ordered[:, kept:].sum(axis=1), atol=1e-6)
+    np.testing.assert_array_equal(np.take_along_axis(rows, index[:, :kept], 1), top[:, :kept])
+    np.testing.assert_allclose(total, rows.sum(axis=1))
+    assert not top[:, kept:].any()
+
+
+def _weights(roots: edges.Ints) -> edges.Float32:
+    return np.asarray((roots / 65535) ** 2, np.float32)
+
+
+def test_a_longer_input_travels_whole_and_rounded() -> None:
+    layers = {0: _random(0, 12, 128, 128), 1: _random(1, 12, 128, 128)}
+    found = edges.make_edges(0, "encoder", [0, 1], layers.__getitem__)
+    assert found.index is None and found.k == 128 and found.weight.dtype == np.uint16
+    sent = _weights(found.weight).reshape(2, 12, 128, 128)
+    for layer, weights in layers.items():
+        np.testing.assert_allclose(sent[layer], weights, atol=2e-5)
+        small = (weights > 1e-4) & (weights < 1e-2)
+        np.testing.assert_allclose(sent[layer][small], weights[small], rtol=2e-3)
+    assert found.row_sum is None
+
+
+def test_one_layer_of_an_input_is_the_same_as_among_all() -> None:
+    layers = {number: _random(number, 12, 300, 300) for number in range(3)}
+    every = edges.make_edges(0, "encoder", [0, 1, 2], layers.__getitem__)
+    one = edges.make_edges(0, "encoder", [1], layers.__getitem__, of=3)
+    assert every.index is not None and one.index is not None and one.layers == [1]
+    rows = slice(12 * 300, 2 * 12 * 300)
+    np.testing.assert_array_equal(one.weight, every.weight[rows])
+    np.testing.assert_array_equal(one.index, every.index[rows])
+    np.testing.assert_array_equal(one.rest, every.rest[rows])
+
+
+def test_a_short_input_travels_whole() -> None:
+    layers = {0: _random(0, 2, 5, 5), 3: _random(1, 2, 5, 5)}
+    found = edges.make_edges(0, "encoder", [0, 3], layers.__getitem__)
+    assert found.index is None and found.row_sum is None and found.layers == [0, 3]
+    np.testing.assert_array_equal(
+        found.weight, np.concatenate([layers[0].reshape(-1, 5), layers[3].reshape(-1, 5)])
+    )
+
+
+@settings(deadline=None, max_examples=3)
+@given(st.integers(0, 100))
+def test_twelve_by_twelve_heads_at_512_tokens_stay_under_six_megabytes(seed: int) -> None:
+    layer = _random(seed, 12, 512, 512)
+    found = edges.make_edges(0, "encoder", list(range(12)), lambda _: layer)
+    assert found.index is not None and found.k >= 16
+    assert len(pack(found)) <= 6_200_000
+    assert found.index.shape == found.weight.shape == (12 * 12 * 512, found.k)
+    row = layer[4, 77]
+    strongest = np.argsort(-row)[: found.k]
+    at = (5 * 12 + 4) * 512 + 77
+    np.testing.assert_allclose(_weights(found.weight[at]), row[strongest], atol=2 / 65535)
+    np.testing.assert_allclose(found.rest[at] / 65535, 1 - row[strongest].sum(), atol=2e-5)
+
+
+def test_rows_that_do_not_sum_to_one_are_told() -> None:
+    layer = _random(0, 2, 4, 4)
+    layer[1, 2] *= 0.5
+    found = edges.make_edges(0, "decoder", [0], lambda _: layer)
+    assert found.row_sum is not None
+    assert found.row_sum[1 * 4 + 2] == pytest.approx(0.5, abs=1e-6)
+    assert found.row_sum[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_layers_with_fewer_keys_are_padded_with_nothing() -> None:
+    layers = {0: _random(0, 1, 4, 4), 1: _random(1, 3, 2, 2)}
+    found = edges.make_edges(0, "encoder", [0, 1], layers.__getitem__)
+    assert (found.heads, found.n, found.m, found.k) == ([1, 3], [4, 2], [4, 2], 4)
+    assert found.weight.shape == (4 + 3 * 2, 4)
+    assert not found.weight[4:, 2:].any()

@@ -1,0 +1,72 @@
+"""Scores, cards and heads alike as the page gets them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attention_atlas as aa
+from attention_atlas.page.hosts.export import page_pieces
+from attention_atlas.page.live.answers import Answers
+from attention_atlas.page.wire import wire
+from tests import atlases
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return Answers(atlases.gpt(tmp_path_factory.mktemp("heads")))
+
+
+def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers) -> None:
+    assert wire.unpack(answers.packet("about")[0])["can_measure"]
+    packet, fine = answers.packet("heads")
+    assert fine
+    told = wire.unpack(packet)
+    atlas = answers.subject
+    assert isinstance(atlas, aa.Atlas)
+    frame = atlas.heads().set_index("head")
+    names = [one["name"] for one in told["measures"]]
+    at = told["heads"].index("L3H2")
+    assert told["kinds"][told["kind"][at]] == "parallel" and told["details"][at] == "1 before"
+    row = told["value"][names.index("previous")]
+    assert row[at] == pytest.approx(frame["previous"]["L3H2"], abs=1e-6)
+    assert np.isnan(told["value"][names.index("next")]).all()  # causal heads cannot look ahead
+    assert all(one["formula"] and one["chance"] for one in told["measures"])
+
+
+def test_the_card_names_heads_alike_and_telling_inputs(answers: Answers) -> None:
+    card = wire.unpack(answers.packet("card/L3H2")[0])
+    assert card["evidence"]["parallel"] > 0.8
+    assert sum(card["counts"].values()) == 2 and set(card["telling"]) <= {0, 1}
+    assert len(card["nearest"]) == 5 and "L3H2" not in [one["head"] for one in card["nearest"]]
+    alike = wire.unpack(answers.packet("alike")[0])
+    assert alike["places"].shape == (36, 2) and len(alike["heads"]) == 36
+
+
+def test_what_cannot_be_had_is_told(answers: Answers) -> None:
+    assert "L9H9" in wire.unpack(answers.packet("card/L9H9")[0])["error"]
+    plain = aa.head_view([np.full((1, 1, 4, 4), 0.25)], list("abcd")).subject
+    assert "plain attention" in wire.unpack(Answers(plain).packet("heads")[0])["error"]
+
+
+def test_a_large_atlas_says_how_to_measure_it(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attention_atlas.page.answers.heads.SMALL", 1)
+    fresh = Answers(atlases.gpt(tmp_path))
+    assert "attention-atlas measure gpt.atlas" in wire.unpack(fresh.packet("heads")[0])["error"]
+
+
+def test_a_saved_page_of_a_measured_atlas_carries_its_heads(answers: Answers) -> None:
+    assert answers.packet("heads")[1]
+    page = b"".join(page_pieces(answers.subject, {}))
+    assert b'data-path="heads"' in page and b'data-path="card/L5H5"' in page
+
+
+def test_scores_and_heads_alike_asked_for_at_once_are_measured_once(tmp_path: Path) -> None:
+    fresh = Answers(atlases.gpt(tmp_path))
+    paths = ["heads", "alike", "card/L3H2", "heads", "card/L0H0", "alike"]
+    with ThreadPoolExecutor(len(paths)) as crowd:
+        told = list(crowd.map(fresh.packet, paths))
+    assert [wire.unpack(packet).get("error") for packet, _ in told] == [None] * len(paths)

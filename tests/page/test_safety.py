@@ -1,0 +1,191 @@
+"""Nobody reads more than they were shown, and nothing stops the server."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+import attention_atlas as aa
+from attention_atlas.names.errors import InputError
+from attention_atlas.page.hosts import launch
+from attention_atlas.page.hosts.app import make_app
+from attention_atlas.page.hosts.guard import Guard
+from attention_atlas.page.wire import wire
+
+HERE = "http://127.0.0.1:8642"
+
+
+@pytest.fixture
+def client(gpt: aa.Atlas, stand_in: Path) -> Iterator[TestClient]:
+    with TestClient(make_app([gpt, gpt]), base_url=HERE) as made:
+        yield made
+
+
+@pytest.fixture
+def guarded(gpt: aa.Atlas, stand_in: Path) -> Iterator[tuple[TestClient, str]]:
+    guard = Guard.of("192.0.2.7")
+    assert guard.token is not None
+    app = make_app([gpt], guard)
+    with TestClient(app, base_url="http://192.0.2.7:8642") as made:
+        yield made, guard.token
+
+
+def test_the_page_its_files_and_packets_are_served(client: TestClient) -> None:
+    assert client.get("/").text == "/* page.html */"
+    assert client.get("/page.js").headers["content-type"].startswith("text/javascript")
+    about = client.get("/api/about")
+    assert about.headers["content-type"] == "application/octet-stream"
+    assert wire.unpack(about.content)["model"] == "builtin:gpt"
+    assert wire.unpack(client.get("/1/api/input/1").content)["number"] == 1
+    assert client.get("/1/").status_code == 200 and client.get("/1/page.css").status_code == 200
+
+
+def test_it_listens_on_this_machine_only_by_default(gpt: aa.Atlas, stand_in: Path) -> None:
+    with launch.start([gpt], port=0) as running:
+        assert running.url.startswith("http://127.0.0.1:")
+        assert "token" not in running.url
+        port = httpx.URL(running.url).port
+        assert httpx.get(running.url + "api/about").status_code == 200
+        outward = socket.gethostbyname(socket.gethostname())
+        if outward != "127.0.0.1":
+            with pytest.raises(OSError, match=r".*"):
+                socket.create_connection((outward, port or 0), timeout=2).close()
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.example", "127.0.0.1.evil.example", "evil.example:8642", "localhost:x", ""]
+)
+def test_a_host_header_of_another_name_is_refused(client: TestClient, name: str) -> None:
+    answer = client.get("/api/about", headers={"host": name})
+    assert answer.status_code == 421
+    assert "error" in wire.unpack(answer.content)
+
+
+@pytest.mark.parametrize("name", ["localhost:8642", "127.0.0.1", "[::1]:8642"])
+def test_its_own_names_are_known(client: TestClient, name: str) -> None:
+    assert client.get("/api/about", headers={"host": name}).status_code == 200
+
+
+def test_a_server_for_all_addresses_still_refuses_names_of_others() -> None:
+    guard = Guard.of("0.0.0.0")
+    assert guard.token
+    assert guard.knows_host("192.0.2.7:80") and guard.knows_host("localhost")
+    assert not guard.knows_host("evil.example")
+
+
+def test_another_host_needs_the_token_on_every_request(guarded: tuple[TestClient, str]) -> None:
+    client, token = guarded
+    for path in ("/", "/page.js", "/api/about", "/api/about?token=wrong"):
+        assert client.get(path).status_code == 403
+    assert client.get("/api/about", headers={"cookie": "attention-atlas=wrong"}).status_code == 403
+    assert client.get(f"/api/about?token={token}").status_code == 200
+
+
+def test_the_link_with_the_token_opens_the_whole_page(guarded: tuple[TestClient, str]) -> None:
+    client, token = guarded
+    first = client.get(f"/?token={token}")
+    cookie = first.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+    assert client.get("/page.js").status_code == 200
+    assert client.get("/api/about").status_code == 200
+
+
+def test_a_cookie_that_cannot_be_read_is_no_token(guarded: tuple[TestClient, str]) -> None:
+    client, _ = guarded
+    assert client.get("/", headers={"cookie": "a b=;;=\x01"}).status_code == 403
+
+
+def test_a_loopback_server_has_no_token_and_another_has() -> None:
+    assert Guard.of("127.0.0.1").token is None and Guard.of("localhost").token is None
+    assert Guard.of("192.0.2.7").token != Guard.of("192.0.2.7").token
+
+
+@pytest.mark.parametrize("path", ["/", "/api/about", "/api/nothing", "/nothing", "/page.js"])
+def test_every_answer_has_the_safety_headers(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = dict(
+        part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";")
+    )
+    assert policy["script-src"] == "'self' 'wasm-unsafe-eval'"
+    assert policy["default-src"] == "'none'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../pyproject.toml",
+        "/..%2f..%2fpyproject.toml",
+        "/api/../atlas.json",
+        "/api/..%2Fatlas.json",
+        "/api/rows/0/..%2f..%2f..%2fetc%2fpasswd",
+        "/api//etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/static/page.html",
+        "/widget.js",
+        "/1/..%2fpage.html",
+        "/api/input/0%00",
+    ],
+)
+def test_no_path_leads_out_of_the_atlas(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert len(answer.content) < 400
+
+
+def test_what_is_posted_must_be_a_deed(client: TestClient) -> None:
+    assert client.post("/api/about", content=b"x").status_code == 400
+    assert client.post("/api/about", json={}).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_written(client: TestClient, method: str) -> None:
+    assert client.request(method, "/api/about", content=b"x").status_code == 405
+
+
+class Broken:
+    """A subject whose every reading fails in a way nobody foresaw."""
+
+    towers: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        raise RuntimeError("disk on fire, at /secret/place")
+
+    inputs = tokens = weights = layer_weights = __len__
+
+
+def test_one_bad_request_never_stops_the_server(
+    gpt: aa.Atlas, stand_in: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken: Any = Broken()
+    with launch.start([gpt, broken], port=0) as running:
+        url = running.url
+        failed = httpx.get(url + "1/api/about")
+        assert failed.status_code == 500
+        assert "secret" not in failed.text
+        port = httpx.URL(url).port or 0
+        for junk in (b"\x00\xff\xfe garbage\r\n\r\n", b"GET / HTTP/1.1\r\nHost:", b""):
+            with socket.create_connection(("127.0.0.1", port)) as raw:
+                raw.sendall(junk)
+        assert httpx.get(url + "api/rows/0/L" + "9" * 9000 + "H0").status_code in (404, 414, 400)
+        assert httpx.get(url + "api/about").status_code == 200
+
+
+def test_a_taken_port_is_told_in_one_sentence(gpt: aa.Atlas, stand_in: Path) -> None:
+    with (
+        launch.start([gpt], port=0) as running,
+        pytest.raises(InputError, match=r"cannot listen at .*; give another --host or --port"),
+    ):
+        launch.start([gpt], port=httpx.URL(running.url).port)
+
+
+def test_an_unknown_host_is_told_in_one_sentence(gpt: aa.Atlas, stand_in: Path) -> None:
+    with pytest.raises(InputError, match="cannot listen at"):
+        launch.start([gpt], host="no such host", port=0)

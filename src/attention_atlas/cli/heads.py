@@ -1,12 +1,11 @@
-"""The commands that say what heads are: measure, heads, compare, report."""
+"""attention-atlas heads: list heads with kinds and scores, or all that is known of one."""
 
 import json
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from attention_atlas.cli.arguments import AsJson, Folder
 from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.names.head import Head
 
@@ -15,45 +14,8 @@ if TYPE_CHECKING:
 
     from attention_atlas.store.reader import Atlas
 
-Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Shape = Literal["parallel", "radioactive", "homogeneous", "X-type", "compound", "mixed"]
 _SHOWN = ("importance", "importance-chosen", "entropy", "first-token", "previous", "induction")
-_MOST_CHANGED = 12  # heads of one name that are listed
-
-
-class Shape(StrEnum):
-    parallel = "parallel"
-    radioactive = "radioactive"
-    homogeneous = "homogeneous"
-    x_type = "X-type"
-    compound = "compound"
-    mixed = "mixed"
-
-
-def measure(
-    atlas: Folder,
-    model: Annotated[
-        str | None, typer.Option(help="The captured model: adds scores that need it live.")
-    ] = None,
-    conllu: Annotated[
-        Path | None, typer.Option(help="A CoNLL-U file whose sentences are the inputs.")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew.")] = False,
-    seed: int = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="The measures as JSON.")] = False,
-) -> None:
-    """Score every head of an atlas and name its kind. What is already measured is kept."""
-    opened = _open(atlas)
-    there = opened.scores() is not None and not again
-    if there and model is None and conllu is None:
-        typer.echo(f"{atlas} is measured already; --again measures anew", err=True)
-    scores = opened.measure(model, conllu=conllu, again=again, seed=seed, device=device)
-    if as_json:
-        print(json.dumps(scores.measures, indent=1, ensure_ascii=False))
-        return
-    for name, words in scores.measures.items():
-        print(f"{name:20} {words['formula']}  [{words['source']}]")
 
 
 def heads(
@@ -70,7 +32,9 @@ def heads(
     as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
 ) -> None:
     """List the heads of an atlas with kinds and scores; measures it first if need be."""
-    opened = _open(atlas)
+    from attention_atlas.store.reader import open_atlas
+
+    opened = open_atlas(atlas)
     scores = opened.measure()
     if head is not None:
         _print_card(opened, str(Head.parse(head)))
@@ -80,81 +44,12 @@ def heads(
         return
     frame = _sorted(opened, opened.heads(), sort)
     if kind is not None:
-        frame = frame[frame["kind"] == str(kind)]
+        frame = frame[frame["kind"] == kind]
     if not _printed(frame, as_json, as_csv):
         extra = [sort] if sort in scores.measures and sort not in _SHOWN else []
         columns = [name for name in (*_SHOWN, *extra) if name in frame.columns]
         shown = frame[["head", "kind", "margin", "agree", *columns]]
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
-
-
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="An atlas folder.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same texts.")],
-    others: Annotated[
-        list[Path] | None, typer.Argument(metavar="[MORE...]", help="And more of them.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write page.html to look at instead.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Set models side by side on the same texts: importance, RI, kinds, heads that differ most."""
-    from attention_atlas.measure.compare import compare as make
-
-    atlases = [_open(path) for path in (first, second, *(others or ()))]
-    if save is not None:
-        from attention_atlas.page.hosts.export import save_comparison
-
-        save_comparison(save, atlases)
-        print(save)
-        return
-    made = make(*atlases)
-    if as_json:
-        print(json.dumps(_plain(made), indent=1, ensure_ascii=False))
-        return
-    typer.echo(made.note, err=True)
-    for title, frame in (
-        ("importance", made.statistics),
-        ("importance, rows with a choice", made.statistics_chosen),
-        ("heads of each kind", made.kinds),
-    ):
-        print(f"{title}\n{frame.to_string(float_format=lambda value: f'{value:.6f}')}\n")
-    for model, other in enumerate(made.names[1:], 1):
-        print(f"heads of {made.names[0]} and their nearest in {other}, least alike first (bits)")
-        for head, nearest, away in made.apart(model):
-            print(f"  {head:12} {nearest:12} {away:.3f}")
-        for head, away in (made.changed(model) or [])[:_MOST_CHANGED]:
-            print(f"  {head:12} from itself: {away:.3f}")
-
-
-def report(
-    atlas: Folder,
-    output: Annotated[
-        Path,
-        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (by Chromium)."),
-    ],
-) -> None:
-    """Write what is known of every head as one page for reading and printing."""
-    from attention_atlas.measure.report import report as make
-    from attention_atlas.measure.report import write_report
-
-    opened = _open(atlas)
-    scores = opened.measure()
-    if output.suffix == ".pdf":
-        from attention_atlas.page.hosts.figure import print_page
-
-        print_page(output, make(opened, scores))
-    else:
-        write_report(opened, output)
-    print(output)
-
-
-COMMANDS = (measure, heads, compare, report)
-
-
-def _open(path: Path) -> "Atlas":
-    from attention_atlas.store.reader import open_atlas
-
-    return open_atlas(path)
 
 
 def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
@@ -209,21 +104,6 @@ def _print_card(atlas: "Atlas", name: str) -> None:
     made = card(atlas, scores, name, similar)
     content = {**made.__dict__, "kind": {k: _number(v) for k, v in made.kind.items()}}
     print(json.dumps(content, indent=1, ensure_ascii=False, default=_number))
-
-
-def _plain(made: Any) -> dict[str, Any]:
-    return {
-        "names": made.names,
-        "note": made.note,
-        "aligned": made.aligned,
-        "shared": made.shared,
-        "importance": made.statistics.to_dict(),
-        "importance-chosen": made.statistics_chosen.to_dict(),
-        "kinds": made.kinds.to_dict(),
-        "nearest": {name: made.nearest(name) for name in made.heads[0]},
-        "apart": {name: made.apart(at) for at, name in enumerate(made.names[1:], 1)},
-        "changed": {name: made.changed(at) for at, name in enumerate(made.names[1:], 1)},
-    }
 
 
 def _number(value: Any) -> Any:

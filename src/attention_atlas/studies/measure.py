@@ -24,13 +24,12 @@ def measure(
     seed: int = 0,
     again: bool = False,
     progress: bool = True,
-    device: str = "auto",
-    dtype: Any = None,
-    trust_remote_code: bool = False,
+    **loading: Any,
 ) -> Scores:
-    """Every score and the kind of every head, kept in the atlas; `atlas.heads()` shows them.
+    """Measure every head, keep the scores in the atlas and return them.
 
-    model    adds induction and duplicate scores on repeated random tokens, and gradient importance
+    model    adds induction and duplicate scores on repeated random tokens, and gradient importance;
+             `loading` are the fields of `Loading`
     conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, in all
              and by relation (`atlas.relations()`)
     """
@@ -49,9 +48,7 @@ def measure(
     if model is not None:
         from attention_atlas.models.load import load
 
-        loaded = load(
-            model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code
-        )
+        loaded = load(model, tokenizer, **loading)
         refuse_another(opened, loaded)
         extras += _repeats(opened, loaded, seed)
         if gradients:
@@ -64,10 +61,8 @@ def label(
     model: Any,
     processor: Any = None,
     *,
-    device: str = "auto",
-    dtype: Any = None,
-    trust_remote_code: bool = False,
     progress: bool = True,
+    **loading: Any,
 ) -> "dict[str, int]":
     """Name what each patch shows by a segmentation model; gives how many patches have each name."""
     from collections import Counter
@@ -85,7 +80,7 @@ def label(
     found = places(tokens)
     if found is None:
         raise InputError(f"{opened.path.name} has no pictures, so there are no patches to label")
-    loaded = load(model, processor, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    loaded = load(model, processor, **loading)
     names = names_of(loaded)
     image, box = found
     labels: list[str | None] = [None] * len(tokens)

@@ -25,20 +25,15 @@ def check(
     inputs: Any = None,
     tokenizer: Any = None,
     *,
-    device: str = "auto",
-    dtype: Any = None,
     seed: int = 0,
-    trust_remote_code: bool = False,
-    gguf_file: str | None = None,
+    **loading: Any,
 ) -> Receipt:
     """The receipt of a model, on inputs of your own or on a few made for it.
 
-    `.exact`, `.worst_error`, `.how`, and a line a layer in `.layers`.
+    `.exact`, `.worst_error`, `.how`, and a line a layer in `.layers`. `loading` are the fields of
+    `Loading`: device, dtype, revision, trust_remote_code, gguf_file.
     """
-    loaded = load(
-        model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code,
-        gguf_file=gguf_file,
-    )  # fmt: skip
+    loaded = load(model, tokenizer, **loading)
     if inputs is None:
         items = sample_inputs(loaded, seed)
     else:

@@ -98,6 +98,7 @@ def capture(
     truncate: bool = False,
     generate: int = 0,
     dtype: Any = None,
+    revision: str | None = None,
     trust_remote_code: bool = False,
     gguf_file: str | None = None,
     overwrite: bool = False,
@@ -113,8 +114,8 @@ def capture(
     """
     _check_options(keep, batch_size, engine)
     loaded = load(
-        model, tokenizer, device=device, dtype=dtype, trust_remote_code=trust_remote_code,
-        gguf_file=gguf_file,
+        model, tokenizer, device=device, dtype=dtype, revision=revision,
+        trust_remote_code=trust_remote_code, gguf_file=gguf_file,
     )  # fmt: skip
     given, skipped = _readable(
         read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)

@@ -1,0 +1,18 @@
+"""The arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A hub id, a folder, a .gguf file or builtin:gpt.")
+]
+Inputs = Annotated[
+    str, typer.Argument(metavar="INPUTS", help="A file, a folder of pictures or a quoted text.")
+]
+Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="The atlas folder to write.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an atlas that is there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Exact = Annotated[bool, typer.Option("--exact", help="Put whole rows and vectors into the page.")]

@@ -1,0 +1,28 @@
+"""attention-atlas capture: run a model over inputs and store its attention."""
+
+from attention_atlas.cli.arguments import Inputs, Model, Output, Overwrite
+from attention_atlas.cli.talk import resumable, say, summary
+from attention_atlas.models.loading import Loading
+from attention_atlas.names.options import keywords
+from attention_atlas.record.write.options import Capturing, Reading
+
+
+def capture(
+    model: Model,
+    inputs: Inputs,
+    output: Output,
+    reading: Reading,
+    capturing: Capturing,
+    loading: Loading,
+    overwrite: Overwrite = False,
+) -> None:
+    """Run MODEL over INPUTS and store its attention in an atlas folder. Resumes if interrupted."""
+    from attention_atlas.record.write.capture import capture as run
+
+    with resumable(output):
+        atlas = run(
+            model, inputs, path=output, overwrite=overwrite,
+            **keywords(reading), **keywords(capturing), **keywords(loading),
+        )  # fmt: skip
+    say(summary(atlas))
+    print(output)

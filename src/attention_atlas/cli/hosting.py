@@ -1,0 +1,27 @@
+"""Where does a command show its page? The server's options, and how it is started."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attention_atlas.cli.talk import say
+from attention_atlas.names.options import option
+
+if TYPE_CHECKING:
+    from attention_atlas.page.live.desks import Models
+    from attention_atlas.store.reader import Atlas
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """Where the server listens, and whether it opens a browser."""
+
+    host: str = option("127.0.0.1", "Where to listen; beyond this machine a token is needed.")
+    port: int | None = option(None, "8642 or a free one, if unset.", min=0, max=65535)
+    browser: bool = option(True, "Open a browser.")
+
+
+def show(atlases: "list[Atlas]", hosting: Hosting, models: "Models" = ()) -> None:
+    """Serve atlases until interrupted."""
+    from attention_atlas.page.hosts.launch import serve
+
+    serve(atlases, hosting.host, hosting.port, browser=hosting.browser, say=say, models=models)

@@ -1,0 +1,35 @@
+"""attention-atlas layout: lay out all queries and keys of every head."""
+
+import json
+from typing import Annotated, Literal
+
+import typer
+
+from attention_atlas.cli.arguments import Folder
+
+Method = Literal["pca", "tsne", "umap"]
+
+
+def layout(
+    atlas: Folder,
+    method: Annotated[Method, typer.Option(help="How places are found.")] = "umap",
+    dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
+    tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens a head.")] = 5000,
+    seed: int = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Each head's fidelity as JSON.")] = False,
+) -> None:
+    """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
+    from attention_atlas.store.reader import open_atlas
+
+    made = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
+    figures = {head: made.of(head)[1] for group in made.groups.values() for head in group.heads}
+    if as_json:
+        print(json.dumps(figures, indent=1))
+        return
+    print(f"{'head':14} {'correlation':>12} {'trustworthy':>12} {'kept':>8}")
+    for head, figure in figures.items():
+        print(
+            f"{head:14} {figure['map.correlation']:12.3f} {figure['map.trust']:12.3f} "
+            f"{figure['map.kept']:8.3f}"
+        )

@@ -1,0 +1,40 @@
+"""attention-atlas measure: score every head of an atlas and name its kind."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attention_atlas.cli.arguments import Folder
+from attention_atlas.cli.talk import say
+from attention_atlas.models.loading import Loading
+from attention_atlas.names.options import keywords
+
+
+def measure(
+    atlas: Folder,
+    loading: Loading,
+    model: Annotated[
+        str | None, typer.Option(help="The captured model: adds scores that need it live.")
+    ] = None,
+    conllu: Annotated[
+        Path | None, typer.Option(help="A CoNLL-U file whose sentences are the inputs.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure again.")] = False,
+    seed: int = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The measures as JSON.")] = False,
+) -> None:
+    """Score every head of an atlas and name its kind. What is already measured is kept."""
+    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.studies.measure import measure as run
+
+    opened = open_atlas(atlas)
+    if opened.scores() is not None and not again and model is None and conllu is None:
+        say(f"{atlas} is measured already; --again measures again")
+    scores = run(opened, model, conllu=conllu, again=again, seed=seed, **keywords(loading))
+    if as_json:
+        print(json.dumps(scores.measures, indent=1, ensure_ascii=False))
+        return
+    for name, words in scores.measures.items():
+        print(f"{name:20} {words['formula']}  [{words['source']}]")

@@ -1,0 +1,31 @@
+"""attention-atlas report: write what is known of every head as one page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attention_atlas.cli.arguments import Folder
+
+
+def report(
+    atlas: Folder,
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (by Chromium)."),
+    ],
+) -> None:
+    """Write what is known of every head as one page for reading and printing."""
+    from attention_atlas.measure.report import report as make
+    from attention_atlas.measure.report import write_report
+    from attention_atlas.store.reader import open_atlas
+
+    opened = open_atlas(atlas)
+    scores = opened.measure()
+    if output.suffix == ".pdf":
+        from attention_atlas.page.hosts.figure import print_page
+
+        print_page(output, make(opened, scores))
+    else:
+        write_report(opened, output)
+    print(output)

@@ -1,0 +1,28 @@
+"""attention-atlas serve: show atlases in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attention_atlas.cli.hosting import Hosting, show
+from attention_atlas.models.loading import Loading
+from attention_atlas.names.options import keywords
+
+
+def serve(
+    atlases: Annotated[list[Path], typer.Argument(metavar="ATLAS...", help="Atlas folders.")],
+    hosting: Hosting,
+    loading: Loading,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="The atlas's model, so that texts can be added; may be repeated."),
+    ] = None,
+) -> None:
+    """Show atlases in the browser; another --host than this machine gets a token in its link."""
+    from attention_atlas.page.live.model import LiveModel, give_out
+    from attention_atlas.store.reader import open_atlas
+
+    opened = [open_atlas(path) for path in atlases]
+    live = [LiveModel(name, **keywords(loading)) for name in model or ()]
+    show(opened, hosting, give_out(live, opened))

@@ -1,0 +1,61 @@
+"""What the commands say to a person: on stderr, in sentences and tables."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from attention_atlas.store.manifest import Receipt
+    from attention_atlas.store.reader import Atlas
+
+
+def say(text: str) -> None:
+    """Print a line on stderr."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def resumable(output: Path) -> Iterator[None]:
+    """Turn Ctrl-C into a sentence and exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"stopped; run the same command again: {output} continues where it stopped")
+        raise typer.Exit(130) from None
+
+
+def summary(atlas: "Atlas") -> str:
+    """Describe an atlas in one line: how many inputs and tokens, how exact."""
+    receipt = atlas.receipt
+    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    proof = (
+        f"capture exact ({receipt.worst_error:.1e})"
+        if receipt.exact
+        else f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
+    )
+    skipped = atlas.manifest.options.get("skipped") or []
+    left_out = f" ({len(skipped)} left out)" if skipped else ""
+    return f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens; {proof}"
+
+
+def receipt_table(receipt: "Receipt") -> str:
+    """Format a receipt as a table; returns its lines."""
+    head = f"{'layer':16} {'weights':>9} {'output':>9} {'stored':>9}  "
+    rows = [
+        f"{one.tower + ' ' + str(one.layer):16} {one.weights_error:9.1e} {one.output_error:9.1e} "
+        f"{'–' if one.stored_error is None else format(one.stored_error, '.1e'):>9}  "
+        f"{'exact' if one.exact else 'NOT EXACT: ' + one.reason}"
+        for one in receipt.layers
+    ]
+    missing = [f"not seen: {name}" for name in receipt.missing]
+    verdict = (
+        f"exact, by way of {receipt.how}, in {receipt.dtype}: "
+        f"worst error {receipt.worst_error:.1e}, bound {receipt.bound:.0e}"
+        if receipt.exact
+        else "not exact"
+    )
+    return "\n".join([head.rstrip(), *rows, *missing, verdict])

@@ -1,0 +1,24 @@
+"""How is an option declared once, for Python and for the command line?
+
+A frozen dataclass holds options that travel together. A field made by `option` becomes an option of
+every command that takes the object; a plain field can be set from Python only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import Field, field, fields
+from typing import Any
+
+
+def option(default: Any, help: str, **details: Any) -> Any:
+    """Make a field with its help; `details` are `min`, `max` or the `type` a command line reads."""
+    return field(default=default, metadata={"help": help, **details})
+
+
+def declared(kind: Any) -> list["Field[Any]"]:
+    """Get the fields of an options class that a command line offers."""
+    return [one for one in fields(kind) if "help" in one.metadata]
+
+
+def keywords(options: Any) -> Mapping[str, Any]:
+    """Get an options object as keyword arguments."""
+    return {one.name: getattr(options, one.name) for one in fields(options)}

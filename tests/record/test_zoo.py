@@ -16,7 +16,7 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import Encoded
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.prove.receipt import Plan, probe
+from attention_atlas.record.prove.receipt import Trial, try_ways
 from attention_atlas.record.watch.call import Call
 from tests.record.zoo import (
     DECODERS,
@@ -133,12 +133,12 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def look(name: str) -> tuple[Plan, list[Encoded]]:
+def look(name: str) -> tuple[Trial, list[Encoded]]:
     items = ZOO[name].feed(torch.Generator().manual_seed(1))
-    return probe(Loaded(ZOO[name].build(), None, name, None), items), items
+    return try_ways(Loaded(ZOO[name].build(), None, name, None), items), items
 
 
-def towers(plan: Plan) -> Towers:
+def towers(plan: Trial) -> Towers:
     found: Towers = {}
     for layer in plan.receipt.layers:
         found.setdefault(layer.tower, []).append(layer.layer)
@@ -158,9 +158,9 @@ def test_what_is_recorded_is_what_the_model_computed(name: str) -> None:
         assert_as_returned(name, plan, items[0])
 
 
-def assert_no_pads(name: str, plan: Plan, items: list[Encoded]) -> None:
+def assert_no_pads(name: str, plan: Trial, items: list[Encoded]) -> None:
     """The shorter input, seen in a batch, has maps as large as when it is probed alone."""
-    alone = probe(Loaded(ZOO[name].build(), None, name, None), items[1:])
+    alone = try_ways(Loaded(ZOO[name].build(), None, name, None), items[1:])
     assert sizes(plan.own[1]) == sizes(alone.own[0])
 
 
@@ -168,14 +168,14 @@ def sizes(maps: dict[Any, npt.NDArray[np.float32]]) -> dict[Any, tuple[int, ...]
     return {layer: weights.shape[1:] for layer, weights in maps.items()}
 
 
-def assert_as_returned(name: str, plan: Plan, item: Encoded) -> None:
+def assert_as_returned(name: str, plan: Trial, item: Encoded) -> None:
     with torch.no_grad():
         outputs = ZOO[name].build("eager")(**item.tensors, output_attentions=True)
     maps = dict(returned(outputs))
     assert maps
     compared = 0
     for layer in plan.layers:
-        tower = plan.names[layer.group]
+        tower = plan.names[layer.tower_key]
         mine = maps.get(tower) or (maps.get("") if tower in UNNAMED else None)
         if mine is None:
             continue

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attention_atlas.models.encode import Tokens
 from attention_atlas.record.places.patch_seats import Floats, Ints, Seats, windows_of
-from attention_atlas.record.watch.layers import Group, LayerCalls, modality, stream_side
+from attention_atlas.record.watch.layers import LayerCalls, TowerKey, modality, stream_side
 from attention_atlas.record.watch.pieces import CannotSplit, Places, places
 
 
@@ -27,26 +27,26 @@ class Ends:
 def ends_of(
     model: nn.Module,
     layers: list[LayerCalls],
-    names: dict[Group, str],
+    names: dict[TowerKey, str],
     real: dict[str, Tensor],  # known streams: (B, N) bool
     batch: int,
-) -> dict[tuple[Group, int], Ends]:
+) -> dict[tuple[TowerKey, int], Ends]:
     """The ends of every layer."""
     lengths = {stream: mask.shape[1] for stream, mask in real.items()}
-    ends: dict[tuple[Group, int], Ends] = {}
+    ends: dict[tuple[TowerKey, int], Ends] = {}
     for layer in layers:
         n, m = sizes(layer, batch)
-        name = names.get((layer.group[0], False), names[layer.group])
+        name = names.get((layer.tower_key[0], False), names[layer.tower_key])
         order = _order(model, layer)
-        queries = _known(model, layer.group, lengths, n) or _made(f"{name}{order}", n, lengths)
+        queries = _known(model, layer.tower_key, lengths, n) or _made(f"{name}{order}", n, lengths)
         lengths.setdefault(queries, n)
-        if not layer.group[1] and n == m:
+        if not layer.tower_key[1] and n == m:
             keys = queries
         else:
-            made = f"{names[layer.group]}-keys{order}"
+            made = f"{names[layer.tower_key]}-keys{order}"
             keys = _looked_at(layer, lengths, m) or _made(made, m, lengths)
         lengths.setdefault(keys, m)
-        ends[layer.group, layer.number] = Ends(queries, keys)
+        ends[layer.tower_key, layer.number] = Ends(queries, keys)
     return ends
 
 
@@ -60,7 +60,7 @@ def sizes(layer: LayerCalls, batch: int) -> tuple[int, int]:
     )
 
 
-def _known(model: nn.Module, group: Group, lengths: dict[str, int], n: int) -> str | None:
+def _known(model: nn.Module, group: TowerKey, lengths: dict[str, int], n: int) -> str | None:
     path, cross = group
     if "decoder" in lengths:
         side = "decoder" if cross else stream_side(path)
@@ -71,7 +71,7 @@ def _known(model: nn.Module, group: Group, lengths: dict[str, int], n: int) -> s
 
 def _looked_at(layer: LayerCalls, lengths: dict[str, int], m: int) -> str | None:
     """The sequence that cross-attention reads: the encoder's, else one of that very length."""
-    if not layer.group[1]:
+    if not layer.tower_key[1]:
         return None
     if lengths.get("encoder") == m:
         return "encoder"
@@ -84,9 +84,9 @@ def _made(name: str, n: int, lengths: dict[str, int]) -> str:
 
 def _order(model: nn.Module, layer: LayerCalls) -> str:
     """Windows that are shifted, or none among layers with windows, order a picture otherwise."""
-    if modality(model, layer.group[0]) == "text":
+    if modality(model, layer.tower_key[0]) == "text":
         return ""
-    windows = windows_of(model, layer.group[0], layer.first.module)
+    windows = windows_of(model, layer.tower_key[0], layer.first.module)
     if windows is None:
         return ""
     return "-shifted" if windows.shift else "" if windows.side else "-global"
@@ -104,7 +104,7 @@ def real_ends(ends: Ends, real: dict[str, Tensor], row: int) -> tuple[Places, Pl
 def refuse_hidden_pads(
     model: Any,
     layers: list[LayerCalls],
-    ends: dict[tuple[Group, int], Ends],
+    ends: dict[tuple[TowerKey, int], Ends],
     real: dict[str, Tensor],
 ) -> None:
     """Text that a model pools or joins with pictures has places we cannot tell from padding.
@@ -114,9 +114,9 @@ def refuse_hidden_pads(
     if all(bool(mask.all()) for mask in real.values()):
         return
     for layer in layers:
-        mine = ends[layer.group, layer.number]
+        mine = ends[layer.tower_key, layer.number]
         known = mine.queries in real and mine.keys in real
-        if not known and modality(model, layer.group[0]) == "text":
+        if not known and modality(model, layer.tower_key[0]) == "text":
             raise CannotSplit
 
 
@@ -127,7 +127,7 @@ def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tens
     """
     calls = layer.steps[0]
     several = len(calls) > 1 or len(calls[0].query) > len(next(iter(real.values()), calls[0].query))
-    return several and ends.queries not in real and modality(model, layer.group[0]) == "text"
+    return several and ends.queries not in real and modality(model, layer.tower_key[0]) == "text"
 
 
 def made_tokens(n: int, seats: Seats | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from attention_atlas.models.encode import Encoded, collate
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.places.patch_seats import Ints, Seats, base_cells, tower_seats
 from attention_atlas.record.watch.layers import layers_of
-from attention_atlas.record.watch.ways import Look
+from attention_atlas.record.watch.ways import Watch
 
 _AGREE = 0.9  # chance that an altered patch's token changes more than another one's
 _FEWEST = 4  # patches: below this nothing can be told
@@ -30,7 +30,7 @@ class Survey:
     """What is known of each tower of a model."""
 
     loaded: Loaded
-    look: Look
+    look: Watch
     trusted: dict[str, bool] = field(default_factory=dict)  # by path of the tower
     _orders: dict[Any, Ints | None] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Survey:
         """(N, H · D) of the first layer of a tower."""
         tensors, _ = collate([item], self.loaded)
         for layer in layers_of(self.look(tensors)):
-            if layer.group == (path, False):
+            if layer.tower_key == (path, False):
                 parts = [call.query.float() for call in layer.steps[0]]
                 rows = [part.transpose(1, 2).flatten(2).flatten(0, 1) for part in parts]
                 found = torch.cat(rows)

@@ -9,7 +9,7 @@ from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.prove.receipt import probe
+from attention_atlas.record.prove.receipt import try_ways
 from attention_atlas.store.manifest import Receipt
 
 # Of unequal length, so that padding is put to the test too.
@@ -38,7 +38,7 @@ def check(
         items = sample_inputs(loaded, seed)
     else:
         items = [encode(loaded, one) for one in read_inputs(inputs)[:3]]
-    return probe(loaded, items, seed).receipt
+    return try_ways(loaded, items, seed).receipt
 
 
 def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:

@@ -22,7 +22,7 @@ Weights = npt.NDArray[np.float32]
 
 @dataclass
 class Finding:
-    """What the probe learned of one layer."""
+    """What the trial learned of one layer."""
 
     weights_error: float = 0.0
     output_error: float = 0.0

@@ -24,7 +24,7 @@ from attention_atlas.record.places.streams import (
 from attention_atlas.record.prove.layer_errors import Finding, Weights, bound_of, own_weights
 from attention_atlas.record.prove.witnesses import output_errors, unseen
 from attention_atlas.record.watch.door import runs_fused
-from attention_atlas.record.watch.layers import Group, LayerCalls, layers_of, name_towers
+from attention_atlas.record.watch.layers import LayerCalls, TowerKey, layers_of, name_towers
 from attention_atlas.record.watch.linear import Made, linear_outputs
 from attention_atlas.record.watch.pieces import CannotSplit, Forms, pieces
 from attention_atlas.record.watch.ways import WAYS, observe, plain_run
@@ -32,93 +32,93 @@ from attention_atlas.store.manifest import Receipt
 
 
 @dataclass
-class Plan:
-    """How this model is captured: what the probe settled."""
+class Trial:
+    """How this model is captured: what the trial settled."""
 
     way: str
     fast: bool
     alone: bool  # inputs run one at a time
-    names: dict[Group, str]
-    causal: set[Group]
-    ends: dict[tuple[Group, int], Ends]
+    names: dict[TowerKey, str]
+    causal: set[TowerKey]
+    ends: dict[tuple[TowerKey, int], Ends]
     layers: list[LayerCalls]
     receipt: Receipt
-    own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # per probed input
-    made: Made = field(default_factory=dict)  # by linear layers, of the first probed input
+    own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # of each input tried
+    made: Made = field(default_factory=dict)  # by linear layers, of the first input tried
 
 
 @dataclass
-class Probe:
+class TrialInputs:
     """A few inputs as batches for the model."""
 
     batches: list[tuple[dict[str, Tensor], dict[str, Tensor]]]
     alone: bool
 
 
-def probe(loaded: Loaded, items: list[Encoded], seed: int = 0) -> Plan:
+def try_ways(loaded: Loaded, items: list[Encoded], seed: int = 0) -> Trial:
     """Try each way on a few inputs; the first exact one, else the best with its faults named."""
-    plans: list[Plan] = []
+    trials: list[Trial] = []
     problems: list[str] = []
     for way in WAYS:
         try:
-            plan = _try(loaded, items, way, seed)
+            trial = _try(loaded, items, way, seed)
         except Exception as problem:  # models fail in every possible way; the next way may do
             problems.append(f"{way}: {type(problem).__name__}: {problem}")
             continue
-        if plan is None:
+        if trial is None:
             problems.append(f"{way}: no attention seen")
             continue
-        if plan.receipt.exact:
-            return plan
-        plans.append(plan)
-    if not plans:
+        if trial.receipt.exact:
+            return trial
+        trials.append(trial)
+    if not trials:
         raise ModelError(
             f"no attention could be captured from {type(loaded.model).__name__} "
             f"({'; '.join(problems)})"
         )
     return max(
-        plans, key=lambda p: (sum(one.exact for one in p.receipt.layers), -WAYS.index(p.way))
+        trials, key=lambda p: (sum(one.exact for one in p.receipt.layers), -WAYS.index(p.way))
     )
 
 
-def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Plan | None:
+def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Trial | None:
     """As a batch if that is exact; else one by one, for some models do look at padding."""
     together = _together(loaded, items)
     if together is not None:
         try:
-            plan = _compare(loaded, together, way, seed)
-            if plan is None or plan.receipt.exact:
-                return plan
+            trial = _compare(loaded, together, way, seed)
+            if trial is None or trial.receipt.exact:
+                return trial
         except CannotSplit:
             pass
     return _compare(loaded, _one_by_one(loaded, items), way, seed)
 
 
-def _together(loaded: Loaded, items: list[Encoded]) -> Probe | None:
+def _together(loaded: Loaded, items: list[Encoded]) -> TrialInputs | None:
     if len(items) == 1:
         return None
     try:
-        return Probe([collate(items, loaded)], alone=False)
+        return TrialInputs([collate(items, loaded)], alone=False)
     except ValueError:
         return None
 
 
-def _one_by_one(loaded: Loaded, items: list[Encoded]) -> Probe:
-    return Probe([collate([item], loaded) for item in items], alone=len(items) > 1)
+def _one_by_one(loaded: Loaded, items: list[Encoded]) -> TrialInputs:
+    return TrialInputs([collate([item], loaded) for item in items], alone=len(items) > 1)
 
 
-def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
+def _compare(loaded: Loaded, given: TrialInputs, way: str, seed: int) -> Trial | None:
     model = loaded.model
     fast = way == "named" and runs_fused(model)
     found: list[LayerCalls] = []
-    names: dict[Group, str] = {}
-    ends: dict[tuple[Group, int], Ends] = {}
-    causal: set[Group] = set()
-    findings: dict[tuple[Group, int], Finding] = {}
+    names: dict[TowerKey, str] = {}
+    ends: dict[tuple[TowerKey, int], Ends] = {}
+    causal: set[TowerKey] = set()
+    findings: dict[tuple[TowerKey, int], Finding] = {}
     own: list[dict[tuple[str, int], Weights]] = []
     missing: set[str] = set()
     made: Made = {}
-    for tensors, real in probe.batches:
+    for tensors, real in given.batches:
         calls = observe(model, tensors, way, detail=True, seed=seed)
         layers = layers_of(calls)
         if not layers:
@@ -140,16 +140,18 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
             outputs = output_errors(model, tensors, plain, way, fast, seed)
             missing |= unseen(model, plain, calls, way)
         for layer in layers:
-            mine = findings.setdefault((layer.group, layer.number), Finding())
+            mine = findings.setdefault((layer.tower_key, layer.number), Finding())
             mine.output_error = max(mine.output_error, outputs.get(layer.first.module, 0.0))
-            mine.in_odd_parts |= in_odd_parts(model, layer, ends[layer.group, layer.number], real)
+            mine.in_odd_parts |= in_odd_parts(
+                model, layer, ends[layer.tower_key, layer.number], real
+            )
             mine.unknown |= {name for calls in layer.steps for c in calls for name in c.unknown}
             for row in range(batch):
-                q, k = real_ends(ends[layer.group, layer.number], real, row)
+                q, k = real_ends(ends[layer.tower_key, layer.number], real, row)
                 parts = pieces(layer, row, batch, q, k, forms)
                 mine.add(parts, layer)
                 if all(part.weights is not None for part in parts):
-                    key = (names[layer.group], layer.number)
+                    key = (names[layer.tower_key], layer.number)
                     own[row - batch][key] = _block_diagonal([own_weights(part) for part in parts])
     causal = {
         group
@@ -167,16 +169,16 @@ def _compare(loaded: Loaded, probe: Probe, way: str, seed: int) -> Plan | None:
         ),
         missing=tuple(sorted(missing)),
     )
-    return Plan(way, fast, probe.alone, names, causal, ends, found, receipt, own, made)
+    return Trial(way, fast, given.alone, names, causal, ends, found, receipt, own, made)
 
 
 def _renamed(
     model: Any,
     layers: list[LayerCalls],
-    causal: set[Group],
-    before: dict[Group, str],
+    causal: set[TowerKey],
+    before: dict[TowerKey, str],
     own: list[dict[tuple[str, int], Weights]],
-) -> dict[Group, str]:
+) -> dict[TowerKey, str]:
     """Names again, now that it is known which towers are causal."""
     after = name_towers(model, layers, causal)
     new = {before[group]: after[group] for group in before}

@@ -36,7 +36,7 @@ class Call:
     samples: tuple["Sample", ...] = ()  # what is left of the vectors as the model had them
 
     @property
-    def layer_key(self) -> tuple[str, bool]:
+    def tower_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
 
     def sampled(self, inputs: slice, rows: Tensor) -> "Call":

@@ -17,7 +17,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from attention_atlas.record.watch.call import Call
-from attention_atlas.record.watch.location import Where
+from attention_atlas.record.watch.location import Location
 
 # Arguments that change nothing about the weights beyond what mask, scale, soft cap, bias and sink
 # already say: windows and causality are in the mask, the rest steers caches and kernels.
@@ -75,7 +75,7 @@ class Recorder:
         self.model, self.way, self.fast, self.detail = model, way, fast, detail
         self.light = light
         self.calls: list[Call] = []
-        self._where = Where(model)
+        self._location = Location(model)
         self._context: Any = None
 
     def __enter__(self) -> "Recorder":
@@ -90,7 +90,7 @@ class Recorder:
     def _open(self) -> Iterator[None]:
         outer = getattr(_active, "recorder", None)
         name = "eager" if self.way == "eager" else _FAST if self.fast else _EAGER
-        with self._where, registered(name), implementation(self.model, name):
+        with self._location, registered(name), implementation(self.model, name):
             _active.recorder = self
             try:
                 yield
@@ -100,7 +100,7 @@ class Recorder:
     def take(self) -> list[Call]:
         """The calls so far; the recorder starts anew."""
         calls, self.calls = self.calls, []
-        self._where.step = -1
+        self._location.step = -1
         return calls
 
     def attend(
@@ -131,7 +131,7 @@ class Recorder:
                     if value is not None and name not in _KNOWN | {"scaling", "dropout"}
                 )
             ),
-            **self._where.describe(module),
+            **self._location.describe(module),
         )
         self.calls.append(call if self.light is None else self.light(call))
         return output, weights

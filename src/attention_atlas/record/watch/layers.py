@@ -1,7 +1,7 @@
 """Which calls belong to which layer of which tower, and what are they called?
 
 Calls are grouped by the model that made them and by whether they look at another sequence. Within a
-group a layer's number is its index in the model's own list of layers, so that layers without
+tower a layer's number is its index in the model's own list of layers, so that layers without
 attention keep their numbers; where that index does not rise call by call (shared layers, nested
 stages) the calls are counted instead.
 """
@@ -15,14 +15,14 @@ from torch import nn
 
 from attention_atlas.record.watch.call import Call, same_memory
 
-Group = tuple[str, bool]  # path of the tower's model, cross or not
+TowerKey = tuple[str, bool]  # path of the tower's model, cross or not
 
 
 @dataclass(frozen=True)
 class LayerCalls:
     """All calls of one layer: one a forward pass, or several where it takes its input in parts."""
 
-    group: Group
+    tower_key: TowerKey
     number: int
     depth: int
     steps: tuple[tuple[Call, ...], ...]
@@ -34,23 +34,23 @@ class LayerCalls:
 
 def layers_of(calls: list[Call]) -> list[LayerCalls]:
     """The layers in the order they first ran."""
-    found: dict[tuple[Group, int], list[tuple[Call, ...]]] = {}
-    depths: dict[tuple[Group, int], int] = {}
+    found: dict[tuple[TowerKey, int], list[tuple[Call, ...]]] = {}
+    depths: dict[tuple[TowerKey, int], int] = {}
     for step in sorted({call.step for call in calls}):
-        groups: dict[Group, dict[tuple[str, int], list[Call]]] = {}
+        towers: dict[TowerKey, dict[tuple[str, int], list[Call]]] = {}
         for call in calls:
             if call.step == step:
-                runs = groups.setdefault(call.layer_key, {})
+                runs = towers.setdefault(call.tower_key, {})
                 runs.setdefault((call.module, call.visit), []).append(call)
-        for group, visits in groups.items():
+        for key, visits in towers.items():
             parts = [_merged(part) for part in visits.values()]
             numbers, depth = _numbers([part[0] for part in parts])
             for number, part in zip(numbers, parts, strict=True):
-                found.setdefault((group, number), []).append(tuple(part))
-                depths[group, number] = depth
+                found.setdefault((key, number), []).append(tuple(part))
+                depths[key, number] = depth
     return [
-        LayerCalls(group, number, depths[group, number], tuple(steps))
-        for (group, number), steps in found.items()
+        LayerCalls(key, number, depths[key, number], tuple(steps))
+        for (key, number), steps in found.items()
     ]
 
 
@@ -81,23 +81,25 @@ def _numbers(firsts: list[Call]) -> tuple[list[int], int]:
     return list(range(len(firsts))), len(firsts)
 
 
-def name_towers(model: nn.Module, layers: list[LayerCalls], causal: set[Group]) -> dict[Group, str]:
-    """A short name for each group: encoder, decoder, cross, vision, text…"""
-    groups = list(dict.fromkeys(layer.group for layer in layers))
-    lone = len({group for group in groups if not group[1]}) == 1
-    names: dict[Group, str] = {}
-    for group in groups:
-        name = _tower_name(model, group, lone, group in causal)
-        if name in names.values() and group[0]:
-            name = f"{_last(group[0])}-{name}" if group[1] else _last(group[0])
+def name_towers(
+    model: nn.Module, layers: list[LayerCalls], causal: set[TowerKey]
+) -> dict[TowerKey, str]:
+    """A short name for each tower: encoder, decoder, cross, vision, text…"""
+    towers = list(dict.fromkeys(layer.tower_key for layer in layers))
+    lone = len({key for key in towers if not key[1]}) == 1
+    names: dict[TowerKey, str] = {}
+    for key in towers:
+        name = _tower_name(model, key, lone, key in causal)
+        if name in names.values() and key[0]:
+            name = f"{_last(key[0])}-{name}" if key[1] else _last(key[0])
         while name in names.values():
             name += "-2"
-        names[group] = name
+        names[key] = name
     return names
 
 
-def _tower_name(model: nn.Module, group: Group, lone: bool, causal: bool) -> str:
-    path, cross = group
+def _tower_name(model: nn.Module, key: TowerKey, lone: bool, causal: bool) -> str:
+    path, cross = key
     if cross:
         return "cross"
     if getattr(getattr(model, "config", None), "is_encoder_decoder", False):

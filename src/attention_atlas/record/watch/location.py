@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 _CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec|encoder_decoder|attn2", re.IGNORECASE)
 
 
-class Where:
+class Location:
     """The stack of modules being run, while this context is open."""
 
     def __init__(self, model: nn.Module):
@@ -39,7 +39,7 @@ class Where:
                 for index, child in enumerate(module):
                     self._places[child] = (name, index, len(module))
 
-    def __enter__(self) -> "Where":
+    def __enter__(self) -> "Location":
         for module in self.names:
             if _attends_never(module):
                 continue

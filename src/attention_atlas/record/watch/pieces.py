@@ -140,7 +140,7 @@ def _joined(layer: LayerCalls) -> Piece:
     if any(len(calls) > 1 or len(calls[0].query) > 1 for calls in layer.steps):
         raise CannotSplit
     calls = [calls[0] for calls in layer.steps]
-    first, cross = calls[0], layer.group[1]
+    first, cross = calls[0], layer.tower_key[1]
     new = [call if index == 0 or not cross else None for index, call in enumerate(calls)]
     keys = [c.key[0][:, 0 if c is first else -c.query.shape[2] :] for c in new if c is not None]
     values = [c.value[0][:, 0 if c is first else -c.query.shape[2] :] for c in new if c is not None]

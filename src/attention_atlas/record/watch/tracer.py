@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.door import implementation
-from attention_atlas.record.watch.location import Where
+from attention_atlas.record.watch.location import Location
 
 _PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "baddbmm", "einsum"}
 _TIMES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"}
@@ -55,13 +55,13 @@ class Tracer(TorchFunctionMode):
         super().__init__()
         self.model, self.batch, self.detail = model, batch, detail
         self.calls: list[Call] = []
-        self._where = Where(model)
+        self._location = Location(model)
         self._eager = implementation(model, "eager")
         self._inside = False  # below torch's own multi-head attention, whose body we enter
 
     def __enter__(self) -> "Tracer":
         if not self._inside:
-            self._where.__enter__()
+            self._location.__enter__()
             self._eager.__enter__()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
@@ -70,11 +70,11 @@ class Tracer(TorchFunctionMode):
         super().__exit__(*problem)  # type: ignore[no-untyped-call]
         if not self._inside:
             self._eager.__exit__(*problem)
-            self._where.__exit__(*problem)
+            self._location.__exit__(*problem)
 
     def take(self) -> list[Call]:
         calls, self.calls = self.calls, []
-        self._where.step = -1
+        self._location.step = -1
         return calls
 
     def __torch_function__(
@@ -137,7 +137,7 @@ class Tracer(TorchFunctionMode):
             product = shape(product)
         if product.shape != logits.shape or weights.numel() != logits.numel():
             return
-        module = self._where.innermost()
+        module = self._location.innermost()
         four = _Four(self.batch, weights, getattr(module, "num_heads", None))
         query, key, values = four(thread.query), four(thread.key), four(value)
         if query is None or key is None or values is None:
@@ -154,7 +154,7 @@ class Tracer(TorchFunctionMode):
                 weights=_detached(four(weights)) if self.detail else None,
                 output=_detached(_heads_last(four(output))),
                 rounding=rounding,
-                **self._where.describe(module),
+                **self._location.describe(module),
             )
         )
 
@@ -178,7 +178,7 @@ class Tracer(TorchFunctionMode):
                 mask=mask,
                 causal=is_causal,
                 output=out.detach().transpose(1, 2),
-                **self._where.describe(self._where.innermost()),
+                **self._location.describe(self._location.innermost()),
             )
         )
 

@@ -24,7 +24,7 @@ Run = Callable[[], Any]
 WAYS = ("named", "eager", "trace", "outputs")
 
 
-class Look(Protocol):
+class Watch(Protocol):
     """Runs one batch (or `run`, a generation, say) and gives the attention calls it made."""
 
     def __call__(
@@ -41,7 +41,7 @@ def watching(
     detail: bool = False,
     light: Callable[[Call], Call] | None = None,
     seed: int = 0,
-) -> Iterator[Look]:
+) -> Iterator[Watch]:
     """The model, watched in one way for as many batches as are wanted.
 
     light  what is to stay of each call, when not all of it

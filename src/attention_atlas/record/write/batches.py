@@ -6,7 +6,7 @@ from typing import Any
 from attention_atlas.models.encode import Encoded
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.record.places.streams import sizes
-from attention_atlas.record.prove.receipt import Plan
+from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.record.write.shard_tensors import Shard
 
 Numbered = tuple[int, Encoded]  # an input's number in the atlas, and the input
@@ -36,11 +36,11 @@ def batches(items: list[Numbered], size: int, worth: int) -> list[list[Numbered]
     return [ordered[start:end] for end, start in pairwise(cuts)][::-1]
 
 
-def bytes_of(item: Encoded, plan: Plan) -> int:
+def bytes_of(item: Encoded, plan: Trial) -> int:
     """About how much one input will take in a shard."""
     total = 0
     for layer in plan.layers:
-        call, ends = layer.first, plan.ends[layer.group, layer.number]
+        call, ends = layer.first, plan.ends[layer.tower_key, layer.number]
         n, k = sizes(layer, len(call.query) if not plan.alone else 1)
         n = len(item.streams[ends.queries]) if ends.queries in item.streams else n
         k = len(item.streams[ends.keys]) if ends.keys in item.streams else k
@@ -53,7 +53,7 @@ def bytes_of(item: Encoded, plan: Plan) -> int:
 
 
 def refuse_lost_tokens(
-    number: int, mine: dict[str, dict[str, Any]], shard: Shard, plan: Plan
+    number: int, mine: dict[str, dict[str, Any]], shard: Shard, plan: Trial
 ) -> None:
     """Every query and key must be a token of the atlas, or something was lost on the way."""
     by_name = {(plan.names[g], n): ends for (g, n), ends in plan.ends.items()}

@@ -1,6 +1,6 @@
 """Model + inputs → atlas folder.
 
-    load ─ read ─ probe (the receipt) ─┬─ batch ─ observe ─ spot-check ─┐
+    load ─ read ─ trial (the receipt) ─┬─ batch ─ observe ─ spot-check ─┐
                                        │        … until a shard is full ├─ write ─ … ─ manifest
                                        └────────────────────────────────┘
 Memory holds one shard at a time. A shard is a fixed run of inputs with its own batches, so a
@@ -39,12 +39,12 @@ from attention_atlas.record.places.streams import (
 )
 from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.layer_errors import worst
-from attention_atlas.record.prove.receipt import Plan, probe
+from attention_atlas.record.prove.receipt import Trial, try_ways
 from attention_atlas.record.prove.spot_check import Lighten, spot_check
 from attention_atlas.record.watch.call import Call, Sample
 from attention_atlas.record.watch.layers import LayerCalls, layers_of
 from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, pieces
-from attention_atlas.record.watch.ways import Look, watching
+from attention_atlas.record.watch.ways import Watch, watching
 from attention_atlas.record.write.batches import Numbered, batches, bytes_of, refuse_lost_tokens
 from attention_atlas.record.write.fingerprint import fingerprint
 from attention_atlas.record.write.shard_tensors import Shard
@@ -173,7 +173,7 @@ class Run:
         self.fingerprint = fingerprint(loaded, given, options.__dict__)
         self.bound = 0.0
         self.probed: list[int] = []
-        self.look: Look = lambda tensors, run=None: []  # until the run opens its eyes
+        self.look: Watch = lambda tensors, run=None: []  # until the run opens its eyes
         # Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
         self.light = Lighten(everything="weights" in options.keep)
         self.survey = Survey(loaded, self.look)
@@ -189,7 +189,7 @@ class Run:
         self._refuse_bad_inputs()
         self.probed = self._to_probe()
         items = [self._encode(number) for number in self.probed]
-        plan = probe(self.loaded, items, self.options.seed)
+        plan = try_ways(self.loaded, items, self.options.seed)
         _refuse_nothing_exact(plan)
         self.bound = plan.receipt.bound
         about = {"model": self.loaded.name, "inputs": len(self.given)}
@@ -251,7 +251,7 @@ class Run:
 
     # One shard -----------------------------------------------------------------------------------
 
-    def _shards(self, start: int, plan: Plan) -> Iterator[list[Numbered]]:
+    def _shards(self, start: int, plan: Trial) -> Iterator[list[Numbered]]:
         """Consecutive inputs whose vectors come to about `shard_bytes`."""
         shard: list[Numbered] = []
         size = 0
@@ -265,7 +265,7 @@ class Run:
         if shard:
             yield shard
 
-    def _run_shard(self, items: list[Numbered], plan: Plan, writer: Writer) -> Callable[[], None]:
+    def _run_shard(self, items: list[Numbered], plan: Trial, writer: Writer) -> Callable[[], None]:
         """Run the model over a shard's inputs; gives the function that writes it down."""
         shard = Shard(self.options.keep)
         tokens: dict[int, dict[str, dict[str, Any]]] = {}
@@ -300,7 +300,7 @@ class Run:
     def _add(
         self,
         batch: list[Numbered],
-        plan: Plan,
+        plan: Trial,
         shard: Shard,
         tokens: dict[int, dict[str, dict[str, Any]]],
         prompts: dict[int, int],
@@ -320,7 +320,7 @@ class Run:
         if len(items) > 1:
             refuse_hidden_pads(self.loaded.model, layers, plan.ends, real)
         exact = {(one.tower, one.layer) for one in plan.receipt.layers if one.exact}
-        layers = [one for one in layers if (plan.names[one.group], one.number) in exact]
+        layers = [one for one in layers if (plan.names[one.tower_key], one.number) in exact]
         coarse = self._spot(layers, plan, real, shard)
         if coarse:  # once more, with these left as they are
             self.light.fine |= coarse
@@ -331,11 +331,12 @@ class Run:
         made: dict[str, tuple[str, str, int, bool]] = {}
         begun: set[str] = set()
         for layer in layers:
-            name = (plan.names[layer.group], layer.number)
-            ends = plan.ends[layer.group, layer.number]
+            name = (plan.names[layer.tower_key], layer.number)
+            ends = plan.ends[layer.tower_key, layer.number]
             shard.calls.setdefault(name, _without_tensors(layer.first))
             n, k = sizes(layer, len(items))
-            path, first = layer.group[0], layer.group[0] not in begun and not layer.group[1]
+            path, cross = layer.tower_key
+            first = path not in begun and not cross
             made.setdefault(ends.queries, (path, layer.first.module, n, first))
             made.setdefault(ends.keys, (path, layer.first.module, k, first))
             begun.add(path)
@@ -358,7 +359,7 @@ class Run:
             refuse_lost_tokens(number, mine, shard, plan)
 
     def _observe(
-        self, tensors: dict[str, Tensor], items: list[Encoded], plan: Plan
+        self, tensors: dict[str, Tensor], items: list[Encoded], plan: Trial
     ) -> tuple[list[Call], list[dict[str, Tokens]]]:
         """The calls, and the tokens of each input's known streams."""
         model = self.loaded.model
@@ -389,13 +390,13 @@ class Run:
         return calls, streams
 
     def _spot(
-        self, layers: list[LayerCalls], plan: Plan, real: dict[str, Tensor], shard: Shard
+        self, layers: list[LayerCalls], plan: Trial, real: dict[str, Tensor], shard: Shard
     ) -> set[str]:
         """Check this batch by its samples; gives the modules that fp16 is too coarse for."""
         coarse: set[str] = set()
         by_ends: dict[Ends, list[tuple[LayerCalls, str, Sample]]] = {}
         for layer in layers:
-            mine = by_ends.setdefault(plan.ends[layer.group, layer.number], [])
+            mine = by_ends.setdefault(plan.ends[layer.tower_key, layer.number], [])
             for call in (call for calls in layer.steps for call in calls):
                 mine += [(layer, call.module, sample) for sample in call.samples]
         for ends, mine in by_ends.items():
@@ -405,9 +406,9 @@ class Run:
                 shard.run_error = worst(shard.run_error, error.output)
                 if not error.output <= max(1e-4, 8 * self.bound):
                     raise ModelError(
-                        f"layer {layer.number} of {plan.names[layer.group]} gave an output that "
-                        f"its attention does not explain (off by {error.output:.1e}); the capture "
-                        "was stopped, since its receipt would not be true"
+                        f"layer {layer.number} of {plan.names[layer.tower_key]} gave an output "
+                        f"that its attention does not explain (off by {error.output:.1e}); the "
+                        "capture was stopped, since its receipt would not be true"
                     )
                 if error.rounding > ROUNDING_LIMIT:
                     coarse.add(module)
@@ -425,7 +426,7 @@ class Run:
 
     # The end -------------------------------------------------------------------------------------
 
-    def _finish(self, plan: Plan, writer: Writer) -> None:
+    def _finish(self, plan: Trial, writer: Writer) -> None:
         facts = [part.facts for part in writer.parts]
         run_error = 0.0
         for one in facts:
@@ -467,7 +468,7 @@ class Run:
         writer.finish(receipt=receipt, **about)
 
 
-def _refuse_nothing_exact(plan: Plan) -> None:
+def _refuse_nothing_exact(plan: Trial) -> None:
     if not any(one.exact for one in plan.receipt.layers):
         raise ModelError(
             f"no layer of this model could be captured exactly; the first one: "

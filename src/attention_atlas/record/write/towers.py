@@ -5,22 +5,22 @@ from dataclasses import replace
 import numpy as np
 
 from attention_atlas.record.prove.layer_errors import worst
-from attention_atlas.record.prove.receipt import Plan
+from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.store import manifest as m
 from attention_atlas.store.reader import Atlas
 
 
-def towers(plan: Plan, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
+def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
     """The towers with those of their layers that are exact."""
     found: dict[str, list[m.Layer]] = {}
     depths: dict[str, int] = {}
     for layer in plan.layers:
-        name = plan.names[layer.group]
+        name = plan.names[layer.tower_key]
         found.setdefault(name, [])
         depths[name] = max(depths.get(name, 0), layer.depth)
         if (name, layer.number) not in exact:
             continue
-        call, ends = layer.first, plan.ends[layer.group, layer.number]
+        call, ends = layer.first, plan.ends[layer.tower_key, layer.number]
         found[name].append(
             m.Layer(
                 layer=layer.number,
@@ -48,7 +48,7 @@ def towers(plan: Plan, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
 
 
 def with_stored_errors(
-    receipt: m.Receipt, atlas: Atlas, plan: Plan, probed: list[int]
+    receipt: m.Receipt, atlas: Atlas, plan: Trial, probed: list[int]
 ) -> m.Receipt:
     """The receipt once more, from the folder as it lies on disk, for the probed inputs."""
     layers = []

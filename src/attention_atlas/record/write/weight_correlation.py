@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from attention_atlas.record.prove.receipt import Plan
+from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.record.watch.linear import TOKENS
 
 _ALIKE = 0.999  # cosine of what a projection gave and what entered the dot product
 
 
-def weight_correlations(plan: Plan) -> dict[str, list[float]]:
+def weight_correlations(plan: Trial) -> dict[str, list[float]]:
     """`tower.Lnumber` → Pearson's correlation of the query and key weights of each head, or NaN."""
     found = {}
     for layer in plan.layers:
@@ -29,7 +29,7 @@ def weight_correlations(plan: Plan) -> dict[str, list[float]]:
             continue
         queries, keys = (_makers(side, made) for side in (query, key))
         group = max(1, len(queries) // max(1, len(keys)))
-        name = f"{plan.names[layer.group]}.L{layer.number}"
+        name = f"{plan.names[layer.tower_key]}.L{layer.number}"
         found[name] = [_alike(one, keys[at // group]) for at, one in enumerate(queries)]
     return found
 

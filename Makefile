@@ -18,6 +18,7 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m attention_atlas.page.wire.typescript --check web/src/source/wire.ts
+	$(BIN)/python hatch_build.py run lint
 
 types: $(VENV)/tested
 	$(BIN)/mypy

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parent
 STATIC = Path("src/attention_atlas/page/static")
 BUILT = ("page.html", "page.js", "page.css", "widget.js", "file.html")
 STAMP = "sources.sha256"
+# What stands in web/ and is not built: a change there leaves the page as it is.
+NOT_BUILT = {"node_modules", "test", "dev", "README.md", "eslint.config.js"}
 
 
 class FrontEnd(BuildHookInterface):  # type: ignore[misc]
@@ -57,10 +59,11 @@ def _built(static: Path) -> list[Path]:
 def sources(web: Path) -> str:
     """One checksum over everything that goes into the build."""
     digest = hashlib.sha256()
-    kept = [path for path in sorted(web.rglob("*")) if "node_modules" not in path.parts]
-    for path in kept:
-        if path.is_file() and "test" not in path.relative_to(web).parts:
-            digest.update(path.relative_to(web).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(web.rglob("*")):
+        place = path.relative_to(web)
+        top = place.parts[0]
+        if path.is_file() and top not in NOT_BUILT and not top.startswith("."):
+            digest.update(place.as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -41,6 +41,15 @@ def test_it_is_built_once_and_again_after_a_change(
     assert asked == ["install", "run", "install", "run"]
 
 
+def test_what_only_checks_the_sources_builds_nothing(checkout: tuple[Path, list[str]]) -> None:
+    root, asked = checkout
+    hatch_build.build(root)
+    for name in ("eslint.config.js", ".prettierrc.json", ".prettierignore", "README.md"):
+        (root / "web" / name).write_text("rules")
+    hatch_build.build(root)
+    assert asked == ["install", "run"]
+
+
 def test_a_missing_file_is_built_again(checkout: tuple[Path, list[str]]) -> None:
     root, asked = checkout
     hatch_build.build(root)

@@ -61,6 +61,7 @@ test("a thumbnail's ink runs from the token that looks to the one looked at", ()
 
 test("no token becomes markup in a figure", () => {
   expect(escaped(`</text><script>&"'\u0000`)).toBe("&#60;/text&#62;&#60;script&#62;&#38;&#34;&#39;\ufffd");
+  expect(escaped("\t\n🐈\ud83d\udc08\ud83d\ufffe\u000b")).toBe("\t\n🐈🐈\ufffd\ufffd\ufffd");
   const figure = new Figure(10, 10, "#fff", "#000");
   figure.text(0, 0, "<b>");
   expect(String(figure)).not.toContain("<b>");

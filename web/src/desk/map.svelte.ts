@@ -3,7 +3,7 @@ import { loadPicture } from "../image/picture";
 import { colouring, type Colouring } from "../map/colouring";
 import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data";
 import { joined, type Joined } from "../map/join";
-import { matching, ranking, sidesOf, type Matched, type Ranked } from "../map/search";
+import { countFound, matching, ranking, sidesOf, type Found, type Matched, type Ranked } from "../map/search";
 import { decode } from "../source/packet";
 import type { About, Deeds, MapGroup, MapInfo, Progress, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
@@ -60,18 +60,9 @@ export class MapDesk {
     const texts = matched.texts;
     return data && texts ? Uint8Array.from(data.text, (text) => texts[text]) : null;
   });
-  readonly found = $derived.by(() => {
+  readonly found: Found | null = $derived.by(() => {
     const { data, hits } = this;
-    if (!data || !hits) return null;
-    const inputs = new Set<number>();
-    let [tokens, points] = [0, 0];
-    for (let at = 0; at < hits.length; at++) {
-      if (!hits[at]) continue;
-      points += 1;
-      if (at < data.queries) tokens += 1;
-      inputs.add(data.input[at]);
-    }
-    return { tokens, points, inputs: inputs.size };
+    return data && hits ? countFound(hits, data.input, data.queries) : null;
   });
   /** Point of the picked token; −1 where none is picked or it is not on this map. */
   readonly picked: number = $derived.by(() => {

@@ -6,6 +6,7 @@ import { fromEdges, type HeadRows } from "../weights/rows";
 import { mergeWords, unitsOf, type Unit } from "../weights/units";
 import type { Desk } from "./desk.svelte";
 import { placeOf, tokensOf, type Scene } from "./store";
+import { setOf } from "./tokens";
 
 /** More numbers than this are not asked for at once. */
 const MOST = 16_000_000;
@@ -38,8 +39,8 @@ export class Pane {
   readonly columnUnits: Unit[] = $derived.by(() =>
     this.ready ? unitsOf(tokensOf(this.ready, this.keys), this.desk.picks.words) : [],
   );
-  readonly hiddenRows = $derived.by(() => new Set(this.desk.picks.hidden[this.queries] ?? []));
-  readonly hiddenColumns = $derived.by(() => new Set(this.desk.picks.hidden[this.keys] ?? []));
+  readonly hiddenRows = $derived.by(() => setOf(this.desk.picks.hidden[this.queries]));
+  readonly hiddenColumns = $derived.by(() => setOf(this.desk.picks.hidden[this.keys]));
   private readonly wanted = $derived.by(() =>
     [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"),
   );

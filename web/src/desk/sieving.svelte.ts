@@ -1,6 +1,7 @@
 // What is left out of the picture: hidden tokens and filters, with undo.
 import type { Picks } from "../source/wire";
 import { History } from "./history";
+import { ordered } from "./tokens";
 
 /** What undo brings back. */
 type Sieved = Pick<
@@ -29,7 +30,7 @@ export abstract class Sieving {
 
   setHidden(stream: string, positions: number[]): void {
     this.keep();
-    const hidden = { ...this.picks.hidden, [stream]: [...new Set(positions)].sort((a, b) => a - b) };
+    const hidden = { ...this.picks.hidden, [stream]: ordered(positions) };
     if (positions.length === 0) delete hidden[stream];
     this.picks.hidden = hidden;
   }

@@ -16,6 +16,11 @@ export function positionsOf(tokens: TokenInfo[], sort: Sort): number[] {
   return tokens.flatMap((token, position) => (wanted(token) ? [position] : []));
 }
 
+export const setOf = (positions: Iterable<number> = []): ReadonlySet<number> => new Set(positions);
+
+/** Each position once, in order. */
+export const ordered = (positions: Iterable<number>): number[] => [...setOf(positions)].sort((a, b) => a - b);
+
 export function streamsShown(desk: Desk): string[] {
   return [...new Set([desk.layer?.queries ?? "", desk.layer?.keys ?? ""])];
 }

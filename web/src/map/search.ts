@@ -31,6 +31,25 @@ export function matching(texts: readonly string[], search: string, kind: Picks["
   };
 }
 
+export interface Found {
+  tokens: number;
+  points: number;
+  inputs: number;
+}
+
+/** Counts what was found: tokens once though they are query and key, points, and inputs. `hits` has a byte a point. */
+export function countFound(hits: Uint8Array, input: ArrayLike<number>, queries: number): Found {
+  const inputs = new Set<number>();
+  let [tokens, points] = [0, 0];
+  for (let at = 0; at < hits.length; at++) {
+    if (!hits[at]) continue;
+    points += 1;
+    if (at < queries) tokens += 1;
+    inputs.add(input[at]);
+  }
+  return { tokens, points, inputs: inputs.size };
+}
+
 export interface Ranked {
   head: number;
   /** Mean distance between hits over mean distance between any points of their side; 1 is as loose as chance. */

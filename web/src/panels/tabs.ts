@@ -1,15 +1,15 @@
 // The tabs of the page, once: a new one is its line here, shown where it applies.
 import type { Component } from "svelte";
 import type { Desk } from "../desk/desk.svelte";
-import ImagePanel from "../panels/image/ImagePanel.svelte";
-import HeadsPanel from "../panels/heads/HeadsPanel.svelte";
-import MapPanel from "../panels/map/MapPanel.svelte";
-import { PANELS } from "../panels/panels";
+import ImagePanel from "./image/ImagePanel.svelte";
+import HeadsPanel from "./heads/HeadsPanel.svelte";
+import MapPanel from "./map/MapPanel.svelte";
+import { PANELS } from "./text/views";
 import type { Picks } from "../source/wire";
-import Controls from "./Controls.svelte";
-import ImageControls from "./ImageControls.svelte";
-import HeadsControls from "./HeadsControls.svelte";
-import MapControls from "./MapControls.svelte";
+import Controls from "./text/TextControls.svelte";
+import ImageControls from "./image/ImageControls.svelte";
+import HeadsControls from "./heads/HeadsControls.svelte";
+import MapControls from "./map/MapControls.svelte";
 
 interface Tab {
   name: string;

@@ -1,11 +1,11 @@
 // Every panel, once: a new one is one folder and one line here.
 import type { Component } from "svelte";
-import type { Desk } from "../desk/desk.svelte";
-import type { Picks } from "../source/wire";
-import HeadPanel from "./head/HeadPanel.svelte";
-import HeatPanel from "./heat/HeatPanel.svelte";
-import ModelPanel from "./model/ModelPanel.svelte";
-import NeuronPanel from "./neuron/NeuronPanel.svelte";
+import type { Desk } from "../../desk/desk.svelte";
+import type { Picks } from "../../source/wire";
+import HeadPanel from "../head/HeadPanel.svelte";
+import HeatPanel from "../heat/HeatPanel.svelte";
+import ModelPanel from "../model/ModelPanel.svelte";
+import NeuronPanel from "../neuron/NeuronPanel.svelte";
 
 interface Panel {
   name: string;

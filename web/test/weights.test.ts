@@ -4,8 +4,8 @@ import { align, difference, unitsBoth } from "../src/weights/compare";
 import { byNorm, hide, rowNorms } from "../src/weights/hide";
 import { everything, linesOf, linesOfToken, share } from "../src/weights/lines";
 import { byContribution, trace } from "../src/weights/neurons";
-import { partners, ranked } from "../src/weights/partners";
-import { dense, fromEdges, weightAt } from "../src/weights/rows";
+import { number, partners, ranked, weightText } from "../src/weights/partners";
+import { dense, fromEdges, mostLeftOut, weightAt, type HeadRows } from "../src/weights/rows";
 import { mergeWords, unitsOf } from "../src/weights/units";
 import { head, rowsOf, token } from "./fixtures";
 
@@ -211,6 +211,51 @@ test("the difference is second minus first", () => {
     [0, 0],
     [-0.3, 0.3],
   ]);
+});
+
+const changed = (): HeadRows =>
+  difference(
+    head([[0.9, 0.1]]),
+    head([[0.5, 0.5]]),
+    [[0, 0]],
+    [
+      [0, 0],
+      [1, 1],
+    ],
+  );
+
+test("what became weaker is read from either side, and with its sign", () => {
+  expect(weightAt(changed(), 0, 0)).toBeCloseTo(-0.4);
+  expect(partners(changed(), "query", 0)[0]).toBeCloseTo(-0.4);
+  expect(partners(changed(), "key", 0)[0]).toBeCloseTo(-0.4);
+  expect(number(weightAt(changed(), 0, 0) ?? NaN, true)).toBe("−0.400");
+  expect(number(0, true)).toBe("0.000");
+});
+
+test("all weights of a difference stay what they are after heads of many other sizes were seen", () => {
+  const made = changed();
+  for (let size = 2; size < 40; size++) head([Array.from({ length: size }, () => 1 / size)]);
+  expect([...dense(made)].map((weight) => Number(weight.toFixed(3)))).toEqual([-0.4, 0.4]);
+});
+
+test("a key that was not sent is unknown, one that was hidden is zero, and padding covers neither", () => {
+  const cut: HeadRows = {
+    n: 2,
+    m: 3,
+    k: 2,
+    whole: false,
+    index: Uint16Array.of(0, 2, 0, 0),
+    weight: Float32Array.of(0.6, 0.3, 1, 0),
+    rest: Float32Array.of(0.1, 0),
+    sink: new Float32Array(2),
+  };
+  expect(weightAt(cut, 0, 1)).toBeNull();
+  expect(mostLeftOut(cut, 0)).toBeCloseTo(0.1);
+  expect(weightText(cut, 0, 1)).toBe("at most 0.100");
+  expect(weightAt(hide(cut, none, new Set([2])), 0, 2)).toBe(0);
+  expect(weightAt(cut, 1, 0)).toBe(1);
+  expect(weightAt(cut, 1, 1)).toBe(0);
+  expect([...dense(cut)].map((weight) => Number(weight.toFixed(3)))).toEqual([0.6, 0, 0.3, 1, 0, 0]);
 });
 
 const vectors = (more: Partial<Vectors> = {}): Vectors => ({

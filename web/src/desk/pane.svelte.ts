@@ -45,8 +45,9 @@ export class Pane {
     [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"),
   );
   private readonly wantsExact = $derived.by(() => {
-    const { words, view } = this.desk.picks;
-    return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat";
+    const { words, view, other } = this.desk.picks;
+    // Of a key that was not sent nobody can say whether it became stronger or weaker.
+    return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || other !== null;
   });
 
   /** Rows of the picked heads before anything is hidden. */

@@ -1,6 +1,6 @@
 // Lines sorted into batches of one colour and one opacity, strongest first, for canvas and for SVG alike.
 import type { Lines } from "../weights/lines";
-import { NEGATIVE, POSITIVE, type Rgb } from "./colour";
+import { tintOf, type Rgb } from "./colour";
 import { LEVELS, makeKernel, type Kernel } from "./kernel";
 
 export interface LineSet {
@@ -48,10 +48,9 @@ export function batches(sets: LineSet[], range = EVERY, kernel = (shared ??= mak
     let start = 0;
     new Uint32Array(buffer, ends, 2 * LEVELS + 1).forEach((end, place) => {
       const level = Math.abs(place - LEVELS);
-      const tint = colour ?? (place < LEVELS ? NEGATIVE : POSITIVE);
       if (end > start)
         out.push({
-          colour: tint,
+          colour: tintOf(colour, place - LEVELS),
           alpha: level / LEVELS,
           lane,
           level,

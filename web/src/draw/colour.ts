@@ -55,6 +55,10 @@ export function mix(from: Rgb, to: Rgb, share: number): Rgb {
   return [0, 1, 2].map((at) => Math.round(from[at] + (to[at] - from[at]) * part)) as unknown as Rgb;
 }
 
+/** Returns the colour of a weight: its head's, or by its sign where the head has none. */
+export const tintOf = (colour: Rgb | null | undefined, weight: number): Rgb =>
+  colour ?? (weight < 0 ? NEGATIVE : POSITIVE);
+
 /** Blue above zero, orange below, paler towards it; `most` is where the colour is full. */
 export function signed(value: number, most: number, dark: boolean): Rgb {
   const paper = PAPER[dark ? "dark" : "light"];

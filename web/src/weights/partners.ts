@@ -1,11 +1,11 @@
 // Whom one token looks at, or who looks at it.
-import { weightAt, type HeadRows } from "./rows";
+import { mostLeftOut, weightAt, type HeadRows } from "./rows";
 
 export type Side = "query" | "key";
 
 /** Weights with every token of the other side. */
 export function partners(head: HeadRows, side: Side, at: number): Float32Array {
-  if (side === "key") return Float32Array.from({ length: head.n }, (_, row) => weightAt(head, row, at));
+  if (side === "key") return Float32Array.from({ length: head.n }, (_, row) => weightAt(head, row, at) ?? 0);
   const out = new Float32Array(head.m);
   for (let entry = at * head.k; entry < (at + 1) * head.k; entry++) {
     if (head.weight[entry] !== 0) out[head.index[entry]] = head.weight[entry];
@@ -41,5 +41,11 @@ export function ranked(byHead: Float32Array[], most: number): Partner[] {
 export function number(weight: number, signed = false): string {
   const size = Math.abs(weight);
   if (size > 0 && size < 0.0005) return "<0.001";
-  return `${weight < 0 ? "−" : signed ? "+" : ""}${size.toFixed(3)}`;
+  return `${weight < 0 ? "−" : signed && weight > 0 ? "+" : ""}${size.toFixed(3)}`;
+}
+
+/** Returns one weight as it is read; of one that was not sent, how large it can be. */
+export function weightText(head: HeadRows, row: number, column: number, signed = false): string {
+  const weight = weightAt(head, row, column);
+  return weight === null ? `at most ${number(mostLeftOut(head, row))}` : number(weight, signed);
 }

@@ -1,11 +1,16 @@
 // One head's weights as rows of (key, weight) pairs, whether they came as the strongest few or whole.
 import type { Edges } from "../source/wire";
 
-/** N rows of k entries, all keys where k = m; entry e of row i is at i·k + e. Rows look, columns are looked at. */
+/**
+ * N rows of k entries; entry e of row i is at i·k + e. Rows look, columns are looked at. An entry of weight 0 may be
+ * padding, whose key means nothing; differences have weights below 0.
+ */
 export interface HeadRows {
   n: number;
   m: number;
   k: number;
+  /** Whether each row has all keys in their order, so that `weight` is the whole matrix (n·m). */
+  whole: boolean;
   index: Uint16Array | Uint32Array;
   weight: Float32Array;
   /** Mass of a row that its entries leave out (N). */
@@ -60,7 +65,8 @@ export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows
     sink[row] = sinkOf(sum);
   }
   masses.set(weights, mass);
-  return { n, m, k: m, index: inOrder("column", n, m), weight: weights, rest: new Float32Array(n), sink };
+  const index = inOrder("column", n, m);
+  return { n, m, k: m, whole: true, index, weight: weights, rest: new Float32Array(n), sink };
 }
 
 /** Where a head's rows start among all rows, which run over layer, head, query. */
@@ -98,24 +104,39 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
   const sums = edges.row_sum?.data;
   const sink = Float32Array.from({ length: n }, (_, row) => (sums ? sinkOf(sums[first + row]) : 0));
-  return { n, m, k, index, weight, rest, sink };
+  return { n, m, k, whole: false, index, weight, rest, sink };
 }
 
-/** One weight, by looking through its row. */
-export function weightAt(head: HeadRows, row: number, column: number): number {
-  for (let at = row * head.k; at < (row + 1) * head.k; at++) {
-    if (head.index[at] === column && head.weight[at] > 0) return head.weight[at];
+/** Returns one weight; null where its row was cut to the strongest keys and this is none of them. */
+export function weightAt(head: HeadRows, row: number, column: number): number | null {
+  if (head.whole) return head.weight[row * head.m + column];
+  const end = (row + 1) * head.k;
+  let listed = false;
+  for (let at = row * head.k; at < end; at++) {
+    if (head.index[at] !== column) continue;
+    if (head.weight[at] !== 0) return head.weight[at];
+    listed = true;
   }
-  return 0;
+  return listed || head.rest[row] === 0 ? 0 : null;
 }
 
-/** All weights, row by row (n·m). */
+/** Returns the most that one weight left out of a row can be: no more than the weakest listed, nor than all left out. */
+export function mostLeftOut(head: HeadRows, row: number): number {
+  let least = Infinity;
+  for (let at = row * head.k; at < (row + 1) * head.k; at++) {
+    const size = Math.abs(head.weight[at]);
+    if (size > 0 && size < least) least = size;
+  }
+  return Math.min(least, head.rest[row]);
+}
+
+/** Returns all weights, row by row (n·m); those that were cut off are 0. */
 export function dense(head: HeadRows): Float32Array {
-  if (head.k === head.m && head.index === orders.get(`column ${head.n}×${head.m}`)) return head.weight;
+  if (head.whole) return head.weight;
   const out = new Float32Array(head.n * head.m);
   for (let row = 0; row < head.n; row++) {
     for (let at = row * head.k; at < (row + 1) * head.k; at++) {
-      if (head.weight[at] > 0) out[row * head.m + head.index[at]] = head.weight[at];
+      if (head.weight[at] !== 0) out[row * head.m + head.index[at]] = head.weight[at];
     }
   }
   return out;

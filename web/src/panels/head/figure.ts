@@ -1,7 +1,7 @@
 // The head view as a figure.
 import type { Desk } from "../../desk/desk.svelte";
 import { batches, type LineSet } from "../../draw/batch";
-import { css, hex, opacity, PAPER } from "../../draw/colour";
+import { css, hex, opacity, PAPER, tintOf } from "../../draw/colour";
 import { depthOf } from "../../draw/ink";
 import { spreadOf } from "../../draw/painter";
 import { Figure } from "../../draw/svg";
@@ -51,14 +51,13 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
     const far = token.side === "query" ? { x: x + wide - right, wide: right } : { x, wide: left };
     strip.rows.forEach((head, place) =>
       partners(head, token.side, active).forEach((weight, at) => {
-        const colour = strip.sets[place].colour;
-        if (opacity(weight) > 0.01 && colour) {
+        if (opacity(weight) > 0.01) {
           figure.rect(
             far.x + (place * far.wide) / strip.rows.length,
             TOP + at * ROW + 1,
             far.wide / strip.rows.length,
             ROW - 2,
-            css(colour),
+            css(tintOf(strip.sets[place].colour, weight)),
             0.85 * opacity(weight),
           );
         }

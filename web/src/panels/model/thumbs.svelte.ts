@@ -55,5 +55,5 @@ function kept(rows: HeadRows, from: Uint32Array, to: Uint32Array, weights: Float
     weight[place] = weights[at];
     index[place] = to[at];
   }
-  return { ...rows, weight, index };
+  return { ...rows, whole: false, weight, index };
 }

@@ -23,6 +23,12 @@ def bert(folder: Path) -> aa.Atlas:
     return aa.capture("builtin:bert", [SENTENCE, PAIR], path=folder / "bert.atlas", progress=False)
 
 
+def bare(folder: Path) -> aa.Atlas:
+    """An atlas that holds weights and no vectors."""
+    path = folder / "bare.atlas"
+    return aa.capture("builtin:gpt", SENTENCE, path=path, keep=("weights",), progress=False)
+
+
 def seq2seq(folder: Path) -> aa.Atlas:
     """An encoder of two layers and a decoder of three, with random weights."""
     model, tokenizer = marian()

@@ -7,21 +7,22 @@ import pytest
 import attention_atlas as aa
 from attention_atlas.page.hosts import static_files
 from tests import atlases
+from tests.made_once import MadeOnce
 
 
 @pytest.fixture(scope="session")
-def gpt(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
-    return atlases.gpt(tmp_path_factory.mktemp("atlases"))
+def gpt(made_once: MadeOnce) -> aa.Atlas:
+    return aa.open(made_once("gpt", atlases.gpt) / "gpt.atlas")
 
 
 @pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
-    return atlases.bert(tmp_path_factory.mktemp("atlases"))
+def bert(made_once: MadeOnce) -> aa.Atlas:
+    return aa.open(made_once("bert", atlases.bert) / "bert.atlas")
 
 
 @pytest.fixture(scope="session")
-def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
-    return atlases.seq2seq(tmp_path_factory.mktemp("atlases"))
+def seq2seq(made_once: MadeOnce) -> aa.Atlas:
+    return aa.open(made_once("seq2seq", atlases.seq2seq) / "seq2seq.atlas")
 
 
 @pytest.fixture

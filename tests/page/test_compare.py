@@ -14,10 +14,9 @@ from tests import atlases
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> list[Answers]:
-    folder = tmp_path_factory.mktemp("compare")
+def served(gpt: aa.Atlas, bert: aa.Atlas) -> list[Answers]:
     plain = aa.head_view([np.full((1, 1, 4, 4), 0.25)], list("abcd")).subject
-    return make_answers([atlases.gpt(folder), atlases.bert(folder), plain])
+    return make_answers([gpt, bert, plain])
 
 
 def atlas_of(answers: Answers) -> aa.Atlas:

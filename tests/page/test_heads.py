@@ -11,11 +11,12 @@ from attention_atlas.page.hosts.export import page_pieces
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
 from tests import atlases
+from tests.made_once import MadeOnce
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    return Answers(atlases.gpt(tmp_path_factory.mktemp("heads")))
+def answers(made_once: MadeOnce) -> Answers:
+    return Answers(aa.open(made_once("gpt", atlases.gpt) / "gpt.atlas"))
 
 
 def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers) -> None:

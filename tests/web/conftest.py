@@ -1,6 +1,5 @@
 """A real Chromium, the built page, and a server of a few atlases."""
 
-import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import hatch_build
 from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from attention_atlas.page.hosts.launch import start
 from tests import atlases, planted
+from tests.made_once import MadeOnce, locked
 from tests.places import minilm
 from tests.web import maps
 
@@ -27,31 +27,31 @@ def built() -> None:
     """web/ is built once, whichever worker comes first."""
     lock = ROOT / ".cache" / "web.lock"
     lock.parent.mkdir(exist_ok=True)
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(lock):
         hatch_build.build(ROOT)
 
 
 @pytest.fixture(scope="session")
-def subjects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def subjects(made_once: MadeOnce) -> dict[str, Any]:
     """gpt; bert (its input 1 is a pair); seq2seq; plain attention; evil tokens; no vectors."""
-    folder = tmp_path_factory.mktemp("atlases")
-    gpt = atlases.gpt(folder)
+
+    def atlas(make: Callable[[Path], aa.Atlas]) -> aa.Atlas:
+        name = make.__name__
+        return aa.open(made_once(name, make) / f"{name}.atlas")
+
+    gpt = atlas(atlases.gpt)
     n = len(gpt.tokens(0))
     words = gpt.tokens(0)["text"].tolist()
     layers = [gpt.layer_weights(0, layer)[None] for layer in range(6)]
     evil = aa.head_view(layers, [EVIL, *words[1 : n - 1], "<b>bold</b>"]).subject
     return {
         "gpt": gpt,
-        "bert": atlases.bert(folder),
-        "seq2seq": atlases.seq2seq(folder),
+        "bert": atlas(atlases.bert),
+        "seq2seq": atlas(atlases.seq2seq),
         "plain": aa.head_view(layers, words).subject,
         "evil": evil,
-        "bare": aa.capture(
-            "builtin:gpt", atlases.SENTENCE, path=folder / "bare.atlas", keep=("weights",),
-            progress=False,
-        ),
-    }  # fmt: skip
+        "bare": atlas(atlases.bare),
+    }
 
 
 TEXTS = [
@@ -63,22 +63,23 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
+def mapped(made_once: MadeOnce) -> dict[str, aa.Atlas]:
     """Atlases with maps: two built-in models, MiniLM, and heads that we planted."""
-    folder = tmp_path_factory.mktemp("maps")
-    models = {"gpt": "builtin:gpt", "bert": "builtin:bert", "minilm": minilm()}
-    made = {
-        f"{name}-map": aa.capture(model, TEXTS, path=folder / f"{name}.atlas", progress=False)
-        for name, model in models.items()
+    folder = made_once("maps", _make_maps)
+    return {
+        name: aa.open(folder / name) for name in ("gpt-map", "bert-map", "minilm-map", "planted")
     }
-    made["planted"] = planted.planted(folder / "planted.atlas", 12)
-    for name, atlas in made.items():
+
+
+def _make_maps(folder: Path) -> None:
+    models = {"gpt": "builtin:gpt", "bert": "builtin:bert", "minilm": minilm()}
+    for name, model in models.items():
+        atlas = aa.capture(model, TEXTS, path=folder / f"{name}-map", progress=False)
         atlas.layout("pca", progress=False)
-        if name == "planted":
-            atlas.layout("umap", progress=False)
-        else:
-            atlas.layout("pca", dims=3, progress=False)
-    return made
+        atlas.layout("pca", dims=3, progress=False)
+    atlas = planted.planted(folder / "planted", 12)
+    atlas.layout("pca", progress=False)
+    atlas.layout("umap", progress=False)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 import attention_atlas as aa
 from attention_atlas.page.hosts.launch import start
 from attention_atlas.store.patch_places import SIDES
+from tests.made_once import MadeOnce
 from tests.record.seeing import local, stretched
 from tests.record.test_patches import STAGES
 from tests.record.test_placeholders import ask, llava, llava_next, qwen2
@@ -34,36 +35,36 @@ def cells(seed: int) -> Image.Image:
 
 
 @pytest.fixture(scope="session")
-def seeing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, aa.Atlas]:
-    folder = tmp_path_factory.mktemp("seeing")
+def seeing(made_once: MadeOnce) -> dict[str, aa.Atlas]:
+    folder = made_once("seeing", _make_seeing)
+    names = ("vit", "llava", "tiles", "qwen", "said", "swin")
+    return {name: aa.open(folder / f"{name}.atlas") for name in names}
+
+
+def _make_seeing(folder: Path) -> None:
     paths = []
     for seed in range(2):
         paths.append(folder / f"{seed}.png")
         cells(seed).save(paths[-1])
-    made = {"vit": aa.capture("builtin:vit", paths, path=folder / "vit.atlas", progress=False)}
-    made["vit"].layout("pca", progress=False)
+    made = aa.capture("builtin:vit", paths, path=folder / "vit.atlas", progress=False)
+    made.layout("pca", progress=False)
     sizes = {
-        "llava": (llava, (96, 64)),
-        "tiles": (llava_next, (128, 64)),
-        "qwen": (qwen2, (64, 48)),
+        "llava": (llava, (96, 64), 0),
+        "tiles": (llava_next, (128, 64), 0),
+        "qwen": (qwen2, (64, 48), 0),
+        "said": (llava, (96, 64), 3),
     }
-    for name, (make, size) in sizes.items():
+    for name, (make, size, generate) in sizes.items():
         model, processor = make()
-        flat = [Image.new("RGB", size, FLAT)]
-        made[name] = aa.capture(
-            model, ask(flat), tokenizer=processor, path=folder / f"{name}.atlas", progress=False
-        )
-    model, processor = llava()
-    made["said"] = aa.capture(
-        model, ask([Image.new("RGB", (96, 64), FLAT)]), tokenizer=processor, generate=3,
-        path=folder / "said.atlas", progress=False,
-    )  # fmt: skip
+        aa.capture(
+            model, ask([Image.new("RGB", size, FLAT)]), tokenizer=processor, generate=generate,
+            path=folder / f"{name}.atlas", progress=False,
+        )  # fmt: skip
     windows = hf.SwinConfig(**{**STAGES, "image_size": (32, 32)})
-    made["swin"] = aa.capture(
+    aa.capture(
         local(hf.AutoModel.from_config(windows)), [Image.new("RGB", (96, 96), FLAT)],
         tokenizer=stretched(32, 32), path=folder / "swin.atlas", progress=False,
     )  # fmt: skip
-    return made
 
 
 @pytest.fixture(scope="session")

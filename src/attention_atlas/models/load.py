@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrained
 
 from attention_atlas.models.locate import locate, refuse_gguf_without_reader
 from attention_atlas.models.processors import find_processor, part
-from attention_atlas.models.trouble import as_model_error, quiet_without_terminal
+from attention_atlas.models.trouble import as_model_error, quiet_loading, same_dice, tell_missing
 from attention_atlas.names.errors import ModelError
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -32,6 +32,7 @@ class Loaded:
     processor: Any | None
     name: str
     revision: str | None
+    missing: frozenset[str] = frozenset()  # tensors that its checkpoint lacks: set at random
 
     @property
     def tokenizer(self) -> Any:
@@ -67,7 +68,7 @@ def load(
         where["gguf_file"] = gguf_file
         refuse_gguf_without_reader(name)
     target = _device(device)
-    with as_model_error(name), quiet_without_terminal():
+    with as_model_error(name), quiet_loading(), same_dice():
         config = AutoConfig.from_pretrained(place, **where)
         network, info = _class_of(config, gguf_file).from_pretrained(
             place,
@@ -77,9 +78,12 @@ def load(
             **where,
         )
         network = network.to(target).eval()
-    _refuse_random_layers(network, info["missing_keys"], name)
+    missing = frozenset(info["missing_keys"])
+    _refuse_random_layers(network, missing, name)
+    tell_missing(name, missing)
     processor = find_processor(place, **where) if processor is None else _processor(processor)
-    return Loaded(network, processor, name, getattr(network.config, "_commit_hash", None))
+    commit = getattr(network.config, "_commit_hash", None)
+    return Loaded(network, processor, name, commit, missing)
 
 
 def _live(model: torch.nn.Module, processor: Any | None, device: str) -> Loaded:

@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import LogRecord
 
+import torch
 from huggingface_hub import errors as hub
 from transformers.utils import logging
 
@@ -22,16 +24,42 @@ def as_model_error(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def quiet_without_terminal() -> Iterator[None]:
-    """No bars while loading where nobody would see them move."""
+def quiet_loading() -> Iterator[None]:
+    """Hide bars where nobody would see them move, and transformers' table of unused tensors."""
     shown = logging.is_progress_bar_enabled()
     if not sys.stderr.isatty():
         logging.disable_progress_bar()
+    logger = logging.get_logger("transformers.modeling_utils")
+    logger.addFilter(_is_no_report)
     try:
         yield
     finally:
+        logger.removeFilter(_is_no_report)
         if shown:
             logging.enable_progress_bar()
+
+
+def _is_no_report(record: LogRecord) -> bool:
+    return record.funcName != "log_state_dict_report"
+
+
+@contextmanager
+def same_dice() -> Iterator[None]:
+    """Seed torch, so that tensors which a checkpoint lacks are the same at each load."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def tell_missing(name: str, missing: frozenset[str]) -> None:
+    """Say on stderr which tensors the checkpoint lacks, if any."""
+    if missing:
+        few = ", ".join(sorted(missing)[:2]) + (", …" if len(missing) > 2 else "")
+        print(
+            f"the weights of {name} lack {len(missing)} tensors outside its layers ({few}); "
+            "they are set at random, the same each time",
+            file=sys.stderr,
+        )
 
 
 def _sentence(name: str, error: BaseException) -> str:

@@ -1,0 +1,107 @@
+"""Which parts of a long piece of work are done?
+
+Capture, layout and measure keep one journal each: a folder of numbered parts. Parts may be added in
+any order and any of them may be missing, so work that was interrupted resumes with those.
+
+    parts/00003.safetensors      the arrays of part 3 (`arrays_in` puts them in another folder)
+    parts/00003.tokens.parquet   one of its tables
+    parts/00003.json             its facts; written last: from then on part 3 counts
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from safetensors.numpy import load_file
+
+from attention_atlas.store import files
+from attention_atlas.store.files import Array, Numbers
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What one part holds, by value."""
+
+    arrays: Mapping[str, Numbers] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # JSON
+
+
+@dataclass(frozen=True)
+class Part:
+    """One entry of the journal: a part whose files are whole."""
+
+    number: int
+    rows: dict[str, int]  # of each of its tables
+    bytes: int  # of the file of its arrays
+    checksum: str
+    facts: dict[str, Any]
+
+
+class Journal:
+    """Adds parts to a folder and reads them back. One process writes, the caller."""
+
+    def __init__(self, folder: Path, arrays_in: Path | None = None):
+        self.folder, self._arrays_in = folder, arrays_in or folder
+        self.parts = self._whole_parts()  # by number, in order
+
+    @classmethod
+    def beside(cls, path: Path, asked: Mapping[str, Any]) -> "Journal":
+        """Open the journal of the file `path` that is being made; another `asked`, another one."""
+        text = json.dumps(asked, sort_keys=True, default=str)
+        key = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return cls(path.with_name(f"{path.stem}.{key}.parts"))
+
+    def missing(self, count: int) -> list[int]:
+        """List which of `count` parts are still to be done."""
+        return [number for number in range(count) if number not in self.parts]
+
+    def add(self, number: int, contents: Contents) -> Part:
+        """Write a part to disk; gives its entry."""
+        path = self.arrays_path(number)
+        checksum = files.write_tensors(path, contents.arrays)
+        for name, table in contents.tables.items():
+            files.write_table(self._path(number, f"{name}.parquet"), table)
+        entry: dict[str, Any] = {
+            "rows": {name: table.num_rows for name, table in contents.tables.items()},
+            "bytes": path.stat().st_size,
+            "checksum": checksum,
+            "facts": dict(contents.facts),
+        }
+        files.write_json(self._path(number, "json"), entry)
+        self.parts = dict(sorted({**self.parts, number: Part(number, **entry)}.items()))
+        return self.parts[number]
+
+    def arrays(self, number: int) -> dict[str, Array]:
+        """Read the arrays of a part."""
+        found: dict[str, Array] = load_file(self.arrays_path(number))
+        return found
+
+    def table(self, number: int, name: str) -> pa.Table:
+        """Read one table of a part."""
+        return files.read_table(self._path(number, f"{name}.parquet"))
+
+    def arrays_path(self, number: int) -> Path:
+        """Name the file of a part's arrays."""
+        return self._arrays_in / f"{number:05d}.safetensors"
+
+    def sweep(self) -> None:
+        """Delete the journal, once what it was for is whole."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, number: int, ending: str) -> Path:
+        return self.folder / f"{number:05d}.{ending}"
+
+    def _whole_parts(self) -> dict[int, Part]:
+        parts = {}
+        for path in sorted(self.folder.glob("*.json")):
+            part = Part(int(path.stem), **files.read_json(path))
+            arrays = self.arrays_path(part.number)
+            if arrays.is_file() and arrays.stat().st_size == part.bytes:
+                parts[part.number] = part
+        return parts

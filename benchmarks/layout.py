@@ -31,7 +31,7 @@ from torch import Tensor
 from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.fidelity import neighbourhood
 from attention_atlas.layout.graph import symmetric
-from attention_atlas.layout.methods import LAYOUTS, lay_out, neighbours_needed
+from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import pair_repulsion
@@ -55,7 +55,7 @@ def ours(method: str, dims: int = 2) -> Callable[[Tensor], Timed]:
 
         def work() -> Tensor:
             points = as_points(vectors, "cosine")
-            near = find_neighbours(points, neighbours_needed([method]) or 1)
+            near = find_neighbours(points, METHODS[method].neighbours or 1)
             return lay_out(points, method, dims, near)
 
         return cpu(work)
@@ -266,8 +266,8 @@ def share(path: Path) -> None:
     begin = time.process_time()
     for vectors in torch.load(path).split(1):
         points = as_points(vectors, "cosine")
-        near = find_neighbours(points, neighbours_needed(LAYOUTS))
-        for method in LAYOUTS:
+        near = find_neighbours(points, max(method.neighbours for method in METHODS.values()))
+        for method in METHODS:
             lay_out(points, method, 2, near)
     print(json.dumps({"cpu_s": time.process_time() - begin}))
 

@@ -21,7 +21,7 @@ from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.attraction import attraction, tie
 from attention_atlas.layout.fidelity import neighbourhood
 from attention_atlas.layout.graph import symmetric
-from attention_atlas.layout.methods import LAYOUTS, neighbours_needed
+from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
 from attention_atlas.layout.repulsion import mesh_repulsion, pair_repulsion
 from attention_atlas.layout.tsne import schedule
@@ -37,12 +37,12 @@ def six_maps(vectors: Tensor) -> tuple[dict[str, float], dict[str, Tensor], Neig
     times, maps = {}, {}
     begin = clock()
     points = as_points(vectors, "cosine")
-    near = find_neighbours(points, neighbours_needed(LAYOUTS))
+    near = find_neighbours(points, max(method.neighbours for method in METHODS.values()))
     times["neighbours"] = clock() - begin
     for dims in (2, 3):
-        for name, layout in LAYOUTS.items():
+        for name, method in METHODS.items():
             start = clock()
-            maps[f"{name}-{dims}d"] = layout(points, dims, near, 0)
+            maps[f"{name}-{dims}d"] = method.code.lay_out(points, dims, near, 0)
             times[f"{name}-{dims}d"] = clock() - start
     times["all"] = clock() - begin
     return times, maps, near

@@ -8,9 +8,9 @@ from sklearn.manifold import trustworthiness
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation, fidelity, neighbourhood
 from attention_atlas.layout.fidelity import spearman as ours
 from attention_atlas.layout.joint import join
-from attention_atlas.layout.methods import LAYOUTS, lay_out
+from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
-from attention_atlas.layout.place import place
+from attention_atlas.layout.place import Known, place
 
 
 def test_spearman_is_scipys_with_ties_too() -> None:
@@ -64,7 +64,7 @@ def test_a_map_beats_pca_and_the_shuffled_control_is_chance(minilm: Dots) -> Non
     assert found.shuffled.kept.max() < 0.02
 
 
-@pytest.mark.parametrize("method", LAYOUTS)
+@pytest.mark.parametrize("method", METHODS)
 def test_left_out_points_are_placed_among_their_neighbours(minilm: Dots, method: str) -> None:
     joint = join(minilm.queries, minilm.keys, "translate")
     points = as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
@@ -72,7 +72,7 @@ def test_left_out_points_are_placed_among_their_neighbours(minilm: Dots, method:
     left_out[::10] = True
     known, new = points[:, ~left_out], points[:, left_out]
     places = lay_out(known, method, 2, find_neighbours(known, 90))
-    put = place(new, known, places, method, joint.metric)
+    put = place(new, Known(known, places, joint.metric), method)
     everywhere = torch.cat([put, places], 1)
     rows = torch.arange(new.shape[1])
     trust, _ = neighbourhood(torch.cat([new, known], 1), everywhere, rows)

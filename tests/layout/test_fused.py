@@ -7,7 +7,7 @@ from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.attraction import attraction, tie
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.graph import symmetric
-from attention_atlas.layout.methods import LAYOUTS, lay_out
+from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.repulsion import pair_repulsion
 
@@ -31,7 +31,7 @@ def test_fused_forces_are_the_plain_ones(dims: int) -> None:
         assert torch.allclose(ours.double(), plain, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", LAYOUTS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_run_on_cuda_repeats_to_the_bit(method: str) -> None:
     numbers = torch.Generator().manual_seed(0)
     points = as_points(torch.randn(3, 900, 16, generator=numbers), "cosine").cuda()

@@ -15,11 +15,11 @@ from attention_atlas.layout.fidelity import Dots, neighbourhood
 from attention_atlas.layout.fuzzy import COPY, memberships
 from attention_atlas.layout.graph import Graph, symmetric
 from attention_atlas.layout.joint import join
-from attention_atlas.layout.methods import LAYOUTS, lay_out
+from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.repulsion import mesh_repulsion, pair_repulsion
-from attention_atlas.layout.tsne import tsne
+from attention_atlas.layout.tsne import lay_out as tsne
 from attention_atlas.layout.umap import A, B
 from attention_atlas.names.errors import InputError
 
@@ -217,7 +217,7 @@ def test_attraction_is_the_sum_over_ties(near: Neighbours) -> None:
 
 
 @pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.parametrize("method", LAYOUTS)
+@pytest.mark.parametrize("method", METHODS)
 class TestEveryLayout:
     def test_repeats_and_does_not_depend_on_the_heads_beside(
         self, points: Tensor, method: str, dims: int

@@ -6,6 +6,7 @@ import typer
 
 from attention_atlas.cli.arguments import Inputs, Model, Output, Overwrite
 from attention_atlas.cli.talk import resumable, say, summary
+from attention_atlas.layout.methods import METHODS
 from attention_atlas.models.loading import Loading
 from attention_atlas.names.errors import InputError
 from attention_atlas.names.options import keywords
@@ -19,7 +20,9 @@ def build(
     reading: Reading,
     capturing: Capturing,
     loading: Loading,
-    method: Annotated[str, typer.Option(help="umap, tsne, pca; several with commas.")] = "umap",
+    method: Annotated[
+        str, typer.Option(help=f"{', '.join(METHODS)}; several with commas.")
+    ] = "umap",
     dims: Annotated[str, typer.Option(help="2, 3 or 2,3.")] = "2",
     tokens: Annotated[int, typer.Option(min=1, help="At most so many on a map.")] = 5000,
     overwrite: Overwrite = False,

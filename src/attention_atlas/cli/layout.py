@@ -1,18 +1,19 @@
 """attention-atlas layout: lay out all queries and keys of every head."""
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from attention_atlas.cli.arguments import Folder
-
-Method = Literal["pca", "tsne", "umap"]
+from attention_atlas.layout.methods import METHODS
 
 
 def layout(
     atlas: Folder,
-    method: Annotated[Method, typer.Option(help="How places are found.")] = "umap",
+    method: Annotated[
+        str, typer.Option(help=f"How places are found: {', '.join(METHODS)}.")
+    ] = "umap",
     dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
     tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens a head.")] = 5000,
     seed: int = 0,

@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
-from attention_atlas.layout.place import place
+from attention_atlas.layout.place import Known, place
 from attention_atlas.names.head import Head
 from attention_atlas.store.maps import Float32, Group, Map
 from attention_atlas.store.reader import Atlas
@@ -46,7 +46,9 @@ def place_input(
             low, high = (torch.from_numpy(group.box[picked, side])[:, None] for side in (0, 1))
             wide = (high - low).clamp_min(torch.finfo(torch.float32).tiny)
             places = low + torch.from_numpy(group.places[picked].astype(np.float32)) / 65535 * wide
-            at = place(as_points(fresh, joint.metric), known, places, asked["method"], joint.metric)
+            at = place(
+                as_points(fresh, joint.metric), Known(known, places, joint.metric), asked["method"]
+            )
             found.append(((at - low) / wide).numpy().astype(np.float32))
     return np.concatenate(found)
 

@@ -2,21 +2,19 @@
 
 A head costs a little for itself, then in proportion to its points, and to the square of its points
 (every point is compared with every other). Fitted on one core of the machine that
-`benchmarks/way.md` names; a faster one is told too much. Nothing here needs torch.
+`benchmarks/way.md` names; on a faster one the estimate is too high. Nothing here needs torch.
 """
 
+from attention_atlas.layout.methods import METHODS
 from attention_atlas.store.reader import Atlas
 
 TOKENS = 5000  # on a map at most, if nothing else is asked for
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
 
-# Method → seconds a head, a thousand points, a million pairs of points, on one core.
-COSTS = {"umap": (0.4, 0.25, 0.005), "tsne": (0.6, 0.55, 0.0), "pca": (0.02, 0.12, 0.01)}
-
 
 def estimate(atlas: Atlas, method: str, cores: int, tokens: int = TOKENS) -> float:
-    """Seconds on a CPU."""
-    once, thousand, million = COSTS[method]
+    """Estimate the seconds that a map takes on a CPU."""
+    once, thousand, million = METHODS[method].costs
     streams = atlas.tokens()["stream"].value_counts()
     points = {stream: min(tokens, int(streams[stream])) for stream in atlas.manifest.streams}
     seconds = total = 0.0

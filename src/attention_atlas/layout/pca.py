@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.neighbours import Neighbours
+from attention_atlas.layout.place import Known
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,16 @@ def fit_axes(points: Tensor, dims: int) -> Axes:
     return Axes(centre, torch.nn.functional.pad(directions, (0, missing)).to(points.dtype))
 
 
-def pca(points: Tensor, dims: int, near: Neighbours | None = None, seed: int = 0) -> Tensor:
-    """Places (heads, points, dims); neither neighbours nor a seed are needed."""
+def pca(points: Tensor, dims: int) -> Tensor:
+    """Project points (heads, N, width) on their principal axes; returns (heads, N, dims)."""
     return fit_axes(points, dims).project(points)
+
+
+def lay_out(points: Tensor, dims: int, near: Neighbours, seed: int) -> Tensor:
+    """Place points as `pca` does; neither neighbours nor a seed are needed."""
+    return pca(points, dims)
+
+
+def place(new: Tensor, known: Known) -> Tensor:
+    """Fit the axes of the known points again and project the new ones on them."""
+    return fit_axes(known.points, known.places.shape[2]).project(new)

@@ -12,7 +12,7 @@ import torch
 from attention_atlas.layout.device import heads_at_once
 from attention_atlas.layout.estimate import TOKENS
 from attention_atlas.layout.joint import JOINTS
-from attention_atlas.layout.methods import NEIGHBOURS, check_method
+from attention_atlas.layout.methods import METHODS, find_method
 from attention_atlas.layout.sample import Numbers, sample
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import Atlas
@@ -35,7 +35,7 @@ class Options:
         return f"{self.method}-{self.dims}d"
 
     def check(self) -> None:
-        check_method(self.method, self.dims)
+        find_method(self.method, self.dims)
         if self.joint not in JOINTS:
             there = ", ".join(JOINTS)
             raise InputError(f"no normalisation is named {self.joint!r}; there are: {there}")
@@ -88,7 +88,9 @@ def cut_chunks(tasks: list[Task], options: Options) -> list[Chunk]:
     device = torch.device(options.device)
     for number, task in enumerate(tasks):
         points = len(task.queries) + len(task.keys)
-        together = heads_at_once(len(task.heads), points, NEIGHBOURS[options.method], device)
+        together = heads_at_once(
+            len(task.heads), points, METHODS[options.method].neighbours, device
+        )
         chunks += [
             (number, slice(first, min(first + together, len(task.heads))))
             for first in range(0, len(task.heads), together)

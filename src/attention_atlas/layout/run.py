@@ -26,7 +26,7 @@ from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.fidelity import Dots, Fidelity, Tokens, fidelity
 from attention_atlas.layout.joint import join
-from attention_atlas.layout.methods import NEIGHBOURS, lay_out
+from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.plan import Chunk, Options, Task, cut_chunks, plan
 from attention_atlas.layout.sample import Numbers
@@ -110,7 +110,7 @@ def make_chunk(
         points = as_points(joint.points(queries, keys), joint.metric)
     except InputError as problem:
         raise InputError(f"heads {heads[0]} to {heads[-1]}: {problem}") from problem
-    near = find_neighbours(points, NEIGHBOURS[options.method] or 1, joint.metric)
+    near = find_neighbours(points, METHODS[options.method].neighbours or 1, joint.metric)
     places = lay_out(points, options.method, options.dims, near, options.seed)
     tokens = Tokens(*(torch.from_numpy(inputs).to(device) for inputs in task.inputs))
     figures = fidelity(points, Dots(queries, keys, tokens), places, options.seed)
@@ -194,7 +194,7 @@ def _assembled(options: Options, tasks: list[Task], chunks: list[Chunk], parts: 
         "metric": "euclidean" if options.joint == "lift" else "cosine",
         "order": "c first, then keys move" if options.joint == "scale" else "keys move",
         "weight of a pair for c": "exp(-(d / mean d)^2), Euclidean",
-        "neighbours": NEIGHBOURS[options.method],
+        "neighbours": METHODS[options.method].neighbours,
         "torch": str(torch.__version__),
     }
     return Map(recorded, groups)

@@ -18,10 +18,12 @@ from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.graph import symmetric
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
+from attention_atlas.layout.place import Known, settle
 from attention_atlas.layout.repulsion import repulsion
 
 START = 1e-4  # spread of the first axis at the start
 LONGEST_STEP = 5.0
+NEW_PERPLEXITY = 5.0  # a new point has few neighbours to obey
 Attract = Callable[[Tensor, Ties], Tensor]
 Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -58,7 +60,7 @@ class Forces:
     repel: Repel
 
 
-def tsne(
+def lay_out(
     points: Tensor,
     dims: int,
     near: Neighbours,
@@ -66,7 +68,7 @@ def tsne(
     perplexity: float = 30.0,
     phases: tuple[Phase, ...] | None = None,
 ) -> Tensor:
-    """Places (heads, points, dims) of points (heads, points, width) with their neighbours."""
+    """Place points (heads, points, width) with their neighbours; returns (heads, points, dims)."""
     near = near.nearest(neighbours_for(perplexity))
     ties = tie(symmetric(near.index, affinities(near, perplexity), "mean"), len(points))
     start = pca(points, dims)
@@ -117,3 +119,19 @@ def normaliser(potential: Tensor) -> Tensor:
     """Σ 1 / (1 + d²) over all pairs of different points of a head: (heads,)."""
     points = potential.shape[1]
     return (potential.double().sum(1) - points).clamp_min(1e-3).to(potential.dtype)
+
+
+def place(new: Tensor, known: Known) -> Tensor:
+    """Place new points among known ones; returns (heads, M, dims)."""
+    return settle(new, known, force)
+
+
+def force(at: Tensor, known: Tensor, near: Neighbours, others: Tensor) -> Tensor:
+    """Get the step down the slope of each new point's own divergence."""
+    apart = at[:, :, None] - known  # (heads, M, k, dims)
+    weight = affinities(near, NEW_PERPLEXITY) / (1 + apart.square().sum(3))
+    pull = (weight[..., None] * apart).sum(2)
+    away = at[:, :, None] - others[:, None]  # (heads, M, others, dims)
+    close = 1 / (1 + away.square().sum(3))
+    push = (close.square()[..., None] * away).sum(2) / close.sum(2, keepdim=True)
+    return push - pull

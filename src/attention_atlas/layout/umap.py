@@ -17,26 +17,27 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.device import has_triton
-from attention_atlas.layout.fuzzy import Rounds, rounds
+from attention_atlas.layout.fuzzy import Rounds, memberships, rounds
+from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
+from attention_atlas.layout.place import Known, settle
 
 A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
-NEIGHBOURS = 14  # umap-learn's 15 count the point itself
 OTHERS = 5
 EPOCHS = 200
 FORCE = 4.0  # forces are cut at this size
 PULL = 0.5  # of its weight, what a point feels in one step at most
 
 
-def umap(
+def lay_out(
     points: Tensor, dims: int, near: Neighbours, seed: int = 0, epochs: int = EPOCHS
 ) -> Tensor:
-    """Places (heads, points, dims) of points (heads, points, width) with their neighbours."""
+    """Place points (heads, points, width) with their neighbours; returns (heads, points, dims)."""
     numbers = torch.Generator().manual_seed(seed)
     order = torch.randperm(points.shape[1], generator=numbers).to(points.device)
     start = _start(pca(points, dims), numbers)[:, order]
-    around = rounds(_shuffled(near.nearest(NEIGHBOURS), order), numbers)
+    around = rounds(_shuffled(near.nearest(METHODS["umap"].neighbours), order), numbers)
     moved = _settle(start, around, epochs, numbers)
     places = torch.empty_like(start)
     places[:, order] = moved
@@ -106,3 +107,22 @@ def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
     power = square.log().mul_(B).exp_().mul_(A).add_(1)
     strength = (2 * B) / square.add_(1e-3).mul_(power)
     return apart.mul_(strength).clamp_(-FORCE, FORCE).sum(1)
+
+
+def place(new: Tensor, known: Known) -> Tensor:
+    """Place new points among known ones; returns (heads, M, dims)."""
+    return settle(new, known, force)
+
+
+def force(at: Tensor, known: Tensor, near: Neighbours, others: Tensor) -> Tensor:
+    """Get the mean step of umap-learn's draws for each new point."""
+    weight = memberships(near)[..., None]
+    apart = at[:, :, None] - known
+    square = apart.square().sum(3, keepdim=True).clamp_min(1e-12)
+    strength = 2 * A * B * square.pow(B - 1) / (1 + A * square.pow(B))
+    pull = (weight * (strength * apart).clamp(-FORCE, FORCE)).sum(2)
+    away = at[:, :, None] - others[:, None]
+    square = away.square().sum(3, keepdim=True)
+    strength = 2 * B / ((0.001 + square) * (1 + A * square.pow(B)))
+    push = (strength * away).clamp(-FORCE, FORCE).mean(2) * OTHERS * weight.sum(2)
+    return (push - pull) / weight.sum(2).clamp_min(1e-12)

@@ -58,10 +58,10 @@ STEPS: tuple[Callable[[Atlas, Wanted, bool], None], ...] = (lay_out, measure)
 
 def _check(asked: Wanted) -> None:
     """Before hours of capturing, not after."""
-    from attention_atlas.layout.methods import check_method
+    from attention_atlas.layout.methods import find_method
 
     if not asked.methods or not asked.dims:
         raise InputError("name at least one method and one number of dimensions, as in umap and 2")
     for method in asked.methods:
         for dims in asked.dims:
-            check_method(method, dims)
+            find_method(method, dims)

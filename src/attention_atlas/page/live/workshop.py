@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from attention_atlas.layout.estimate import COSTS, estimate
+from attention_atlas.layout.estimate import estimate
+from attention_atlas.layout.methods import METHODS
 from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import why_no_maps
@@ -51,7 +52,7 @@ class Workshop:
         cores = os.cpu_count() or 1
         return [
             wire.Estimate(method, dims, round(estimate(self.atlas, method, cores), 1))
-            for method in COSTS
+            for method in METHODS
             for dims in _DIMS
         ]
 
@@ -66,9 +67,10 @@ class Workshop:
         return self._at
 
     def _refuse(self, asked: wire.Compute) -> None:
-        if asked.method not in COSTS or asked.dims not in _DIMS:
+        if asked.method not in METHODS or asked.dims not in _DIMS:
+            there = ", ".join(METHODS)
             raise PickError(
-                f"no map is named {asked.method[:40]}-{asked.dims}d; there is {', '.join(COSTS)}, "
+                f"no map is named {asked.method[:40]}-{asked.dims}d; there is {there}, "
                 "in 2 or 3 dimensions"
             )
         if not self.can_compute:

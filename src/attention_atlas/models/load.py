@@ -15,6 +15,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrainedModel
 
+from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.locate import locate, refuse_gguf_without_reader
 from attention_atlas.models.processors import find_processor, part
 from attention_atlas.models.trouble import as_model_error, quiet_loading, same_dice, tell_missing
@@ -68,7 +69,7 @@ def load(
         where["gguf_file"] = gguf_file
         refuse_gguf_without_reader(name)
     target = _device(device)
-    with as_model_error(name), quiet_loading(), same_dice():
+    with EXCLUSIVE, as_model_error(name), quiet_loading(), same_dice():
         config = AutoConfig.from_pretrained(place, **where)
         network, info = _class_of(config, gguf_file).from_pretrained(
             place,
@@ -81,7 +82,8 @@ def load(
     missing = frozenset(info["missing_keys"])
     _refuse_random_layers(network, missing, name)
     tell_missing(name, missing)
-    processor = find_processor(place, **where) if processor is None else _processor(processor)
+    with EXCLUSIVE:
+        processor = find_processor(place, **where) if processor is None else _processor(processor)
     commit = getattr(network.config, "_commit_hash", None)
     return Loaded(network, processor, name, commit, missing)
 

@@ -5,6 +5,7 @@ their checksums. It is written last, so a folder that has one is whole.
 """
 
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Layer:
     queries: str  # the stream of tokens that look
     keys: str  # the stream of tokens that are looked at
     module: str  # where it sits in the model
+    visit: int = 0  # how often a forward pass had run that module before, where layers share it
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Receipt:
     layers: tuple[LayerReceipt, ...]
     missing: tuple[str, ...] = ()  # attention that the model has and nothing recorded
     run_error: float | None = None  # worst output error over sampled rows of the whole run
+    not_taken: tuple[str, ...] = ()  # ways that were tried before or did worse, and why
 
     @property
     def exact(self) -> bool:
@@ -131,8 +134,7 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
         **{
             **raw,
             "towers": tuple(
-                Tower(**{**tower, "layers": tuple(Layer(**layer) for layer in tower["layers"])})
-                for tower in raw["towers"]
+                Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw["towers"]
             ),
             "streams": tuple(raw["streams"]),
             "keep": tuple(raw["keep"]),
@@ -142,12 +144,23 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
     )
 
 
+def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:
+    """The layers of a tower; where visits were not yet written, those of one module are counted."""
+    seen = Counter[str]()
+    layers = []
+    for layer in raw:
+        layers.append(Layer(**{"visit": seen[layer["module"]], **layer}))
+        seen[layer["module"]] += 1
+    return tuple(layers)
+
+
 def receipt_from(raw: dict[str, Any]) -> Receipt:
     return Receipt(
         **{
             **raw,
             "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
             "missing": tuple(raw["missing"]),
+            "not_taken": tuple(raw.get("not_taken", ())),
         }
     )
 

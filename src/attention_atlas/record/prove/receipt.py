@@ -5,15 +5,18 @@ weights recomputed by the reader's own NumPy are compared with the weights the m
 and the layer's output with that of the plain run. The first way that is exact everywhere is taken.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from attention_atlas.models.encode import Encoded, collate
 from attention_atlas.models.load import Loaded
-from attention_atlas.names.errors import ModelError
+from attention_atlas.names.errors import AtlasError, ModelError
 from attention_atlas.record.places.streams import (
     Ends,
     ends_of,
@@ -23,11 +26,13 @@ from attention_atlas.record.places.streams import (
 )
 from attention_atlas.record.prove.layer_errors import Finding, Weights, bound_of, own_weights
 from attention_atlas.record.prove.witnesses import output_errors, unseen
-from attention_atlas.record.watch.door import runs_fused
+from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import LayerCalls, TowerKey, layers_of, name_towers
 from attention_atlas.record.watch.linear import Made, linear_outputs
 from attention_atlas.record.watch.pieces import CannotSplit, Forms, pieces
-from attention_atlas.record.watch.ways import WAYS, observe, plain_run
+from attention_atlas.record.watch.plain import plain_run
+from attention_atlas.record.watch.setting import runs_fused
+from attention_atlas.record.watch.ways import WAYS, observe
 from attention_atlas.store.manifest import Receipt
 
 
@@ -55,43 +60,64 @@ class TrialInputs:
     alone: bool
 
 
+class Unsuited(Exception):  # noqa: N818 (a signal to try the next way, not an error)
+    """A model cannot be watched in one way; the message says why."""
+
+
 def try_ways(loaded: Loaded, items: list[Encoded], seed: int = 0) -> Trial:
-    """Try each way on a few inputs; the first exact one, else the best with its faults named."""
+    """Try each way on a few inputs; gives the first exact one, else the best, its faults named."""
     trials: list[Trial] = []
-    problems: list[str] = []
+    against: list[str] = []
     for way in WAYS:
         try:
             trial = _try(loaded, items, way, seed)
-        except Exception as problem:  # models fail in every possible way; the next way may do
-            problems.append(f"{way}: {type(problem).__name__}: {problem}")
-            continue
-        if trial is None:
-            problems.append(f"{way}: no attention seen")
+        except Unsuited as reason:
+            against.append(f"{way}: {reason}")
             continue
         if trial.receipt.exact:
-            return trial
+            return _with_reasons(trial, against)
+        against.append(f"{way}: {_fault(trial.receipt)}")
         trials.append(trial)
     if not trials:
         raise ModelError(
             f"no attention could be captured from {type(loaded.model).__name__} "
-            f"({'; '.join(problems)})"
+            f"({'; '.join(against)})"
         )
-    return max(
-        trials, key=lambda p: (sum(one.exact for one in p.receipt.layers), -WAYS.index(p.way))
+    best = max(
+        trials,
+        key=lambda trial: (
+            sum(layer.exact for layer in trial.receipt.layers),
+            -WAYS.index(trial.way),
+        ),
     )
+    return _with_reasons(best, against)
 
 
-def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Trial | None:
+def _with_reasons(trial: Trial, against: list[str]) -> Trial:
+    others = tuple(reason for reason in against if not reason.startswith(f"{trial.way}: "))
+    return replace(trial, receipt=replace(trial.receipt, not_taken=others))
+
+
+def _fault(receipt: Receipt) -> str:
+    """What is wrong with a trial that is not exact."""
+    for layer in receipt.layers:
+        if not layer.exact:
+            return f"layer {layer.layer} of {layer.tower}: {layer.reason}"
+    return f"not seen: {', '.join(receipt.missing)}"
+
+
+def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Trial:
     """As a batch if that is exact; else one by one, for some models do look at padding."""
     together = _together(loaded, items)
     if together is not None:
-        try:
+        with suppress(CannotSplit):
             trial = _compare(loaded, together, way, seed)
-            if trial is None or trial.receipt.exact:
+            if trial.receipt.exact:
                 return trial
-        except CannotSplit:
-            pass
-    return _compare(loaded, _one_by_one(loaded, items), way, seed)
+    try:
+        return _compare(loaded, _one_by_one(loaded, items), way, seed)
+    except CannotSplit as problem:
+        raise Unsuited("what it runs cannot be told apart by input") from problem
 
 
 def _together(loaded: Loaded, items: list[Encoded]) -> TrialInputs | None:
@@ -107,69 +133,113 @@ def _one_by_one(loaded: Loaded, items: list[Encoded]) -> TrialInputs:
     return TrialInputs([collate([item], loaded) for item in items], alone=len(items) > 1)
 
 
-def _compare(loaded: Loaded, given: TrialInputs, way: str, seed: int) -> Trial | None:
-    model = loaded.model
-    fast = way == "named" and runs_fused(model)
-    found: list[LayerCalls] = []
-    names: dict[TowerKey, str] = {}
-    ends: dict[tuple[TowerKey, int], Ends] = {}
-    causal: set[TowerKey] = set()
-    findings: dict[tuple[TowerKey, int], Finding] = {}
-    own: list[dict[tuple[str, int], Weights]] = []
-    missing: set[str] = set()
-    made: Made = {}
+@contextmanager
+def _faults_of_model() -> Iterator[None]:
+    """What a model raises while it runs speaks against the way; all else is an error of the run."""
+    try:
+        yield
+    except (AtlasError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as problem:  # models fail in every possible way; the next way may do
+        raise Unsuited(f"{type(problem).__name__}: {problem}") from problem
+
+
+def _compare(loaded: Loaded, given: TrialInputs, way: str, seed: int) -> Trial:
+    comparison = Comparison(loaded.model, way, seed)
     for tensors, real in given.batches:
-        calls = observe(model, tensors, way, detail=True, seed=seed)
+        comparison.add(tensors, real)
+    return comparison.trial(given.alone)
+
+
+class Comparison:
+    """A model watched in one way, laid beside its plain runs, batch by batch."""
+
+    def __init__(self, model: Any, way: str, seed: int):
+        self.model, self.way, self.seed = model, way, seed
+        self.fast = way == "named" and runs_fused(model)
+        self.layers: list[LayerCalls] = []
+        self.names: dict[TowerKey, str] = {}
+        self.ends: dict[tuple[TowerKey, int], Ends] = {}
+        self.findings: dict[tuple[TowerKey, int], Finding] = {}
+        self.own: list[dict[tuple[str, int], Weights]] = []
+        self.missing: set[str] = set()
+        self.made: Made = {}
+
+    def add(self, tensors: dict[str, Tensor], real: dict[str, Tensor]) -> None:
+        """Run one batch, watched and plainly."""
+        with _faults_of_model():
+            calls = observe(self.model, tensors, self.way, detail=True, seed=self.seed)
         layers = layers_of(calls)
         if not layers:
-            return None
-        forms = Forms()
+            raise Unsuited("no attention seen")
         batch = len(next(iter(tensors.values())))
-        if not found:
-            found = layers
-            names = name_towers(model, layers, set())
-            ends = ends_of(model, layers, names, real, batch)
-        refuse_hidden_pads(model, layers, ends, real)
-        own += [{} for _ in range(batch)]
-        outputs: dict[str, float] = {}
-        if way != "outputs":
-            modules = {layer.first.module for layer in layers}
-            with linear_outputs(model, modules) as seen:
-                plain = plain_run(model, tensors, modules, seed)
-            made = made or seen
-            outputs = output_errors(model, tensors, plain, way, fast, seed)
-            missing |= unseen(model, plain, calls, way)
+        if not self.layers:
+            self.layers = layers
+            self.names = name_towers(self.model, layers, set())
+            self.ends = ends_of(self.model, layers, self.names, real, batch)
+        refuse_hidden_pads(self.model, layers, self.ends, real)
+        outputs = self._beside_plain(tensors, layers, calls) if self.way != "outputs" else {}
+        self.own += [{} for _ in range(batch)]
+        forms = Forms()
         for layer in layers:
-            mine = findings.setdefault((layer.tower_key, layer.number), Finding())
-            mine.output_error = max(mine.output_error, outputs.get(layer.first.module, 0.0))
-            mine.in_odd_parts |= in_odd_parts(
-                model, layer, ends[layer.tower_key, layer.number], real
-            )
-            mine.unknown |= {name for calls in layer.steps for c in calls for name in c.unknown}
-            for row in range(batch):
-                q, k = real_ends(ends[layer.tower_key, layer.number], real, row)
-                parts = pieces(layer, row, batch, q, k, forms)
-                mine.add(parts, layer)
-                if all(part.weights is not None for part in parts):
-                    key = (names[layer.tower_key], layer.number)
-                    own[row - batch][key] = _block_diagonal([own_weights(part) for part in parts])
-    causal = {
-        group
-        for group in names
-        if all(f.causal for (g, _), f in findings.items() if g == group) and not group[1]
-    }
-    names = _renamed(model, found, causal, names, own)
-    receipt = Receipt(
-        how=way,
-        dtype=str(model.dtype).removeprefix("torch."),
-        bound=bound_of(model.dtype),
-        layers=tuple(
-            finding.receipt(names[group], number, bound_of(model.dtype))
-            for (group, number), finding in findings.items()
-        ),
-        missing=tuple(sorted(missing)),
-    )
-    return Trial(way, fast, given.alone, names, causal, ends, found, receipt, own, made)
+            error = outputs.get(layer.first.module, 0.0)
+            self._add_layer(layer, error, real, batch, forms)
+
+    def _beside_plain(
+        self, tensors: dict[str, Tensor], layers: list[LayerCalls], calls: list[Call]
+    ) -> dict[str, float]:
+        """The error of each module's output; what plain runs show and we did not see is noted."""
+        modules = {layer.first.module for layer in layers}
+        with _faults_of_model():
+            with linear_outputs(self.model, modules) as made:
+                plain = plain_run(self.model, tensors, modules, self.seed)
+            errors = output_errors(self.model, tensors, plain, self.way, self.fast, self.seed)
+        self.made = self.made or made
+        self.missing |= unseen(self.model, plain, calls, self.way)
+        return errors
+
+    def _add_layer(
+        self, layer: LayerCalls, error: float, real: dict[str, Tensor], batch: int, forms: Forms
+    ) -> None:
+        ends = self.ends[layer.tower_key, layer.number]
+        finding = self.findings.setdefault((layer.tower_key, layer.number), Finding())
+        finding.output_error = max(finding.output_error, error)
+        finding.in_odd_parts |= in_odd_parts(self.model, layer, ends, real)
+        finding.unknown |= {
+            name for calls in layer.steps for call in calls for name in call.unknown
+        }
+        for row in range(batch):
+            queries, keys = real_ends(ends, real, row)
+            parts = pieces(layer, row, batch, queries, keys, forms)
+            finding.add(parts, layer)
+            if all(part.weights is not None for part in parts):
+                name = (self.names[layer.tower_key], layer.number)
+                self.own[row - batch][name] = _block_diagonal([own_weights(part) for part in parts])
+
+    def trial(self, alone: bool) -> Trial:
+        """What was learned of the whole model."""
+        causal = {
+            tower
+            for tower in self.names
+            if not tower[1]
+            and all(one.causal for (key, _), one in self.findings.items() if key == tower)
+        }
+        names = _renamed(self.model, self.layers, causal, self.names, self.own)
+        bound = bound_of(self.model.dtype)
+        receipt = Receipt(
+            how=self.way,
+            dtype=str(self.model.dtype).removeprefix("torch."),
+            bound=bound,
+            layers=tuple(
+                finding.receipt(names[tower], number, bound)
+                for (tower, number), finding in self.findings.items()
+            ),
+            missing=tuple(sorted(self.missing)),
+        )
+        return Trial(
+            self.way, self.fast, alone, names, causal, self.ends, self.layers, receipt, self.own,
+            self.made,
+        )  # fmt: skip
 
 
 def _renamed(

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from attention_atlas.record.prove.layer_errors import bound_of, relative_error, sane, worst
 from attention_atlas.record.watch.call import Call
-from attention_atlas.record.watch.ways import Plain, module_outputs, observe, plain_outputs
+from attention_atlas.record.watch.module_outputs import module_outputs
+from attention_atlas.record.watch.plain import Plain, plain_outputs
+from attention_atlas.record.watch.ways import observe
 
 
 def output_errors(

@@ -1,229 +1,205 @@
-"""How do we see every attention of a model without touching its code?
+"""How does every attention of a model pass through our hands, without touching its code?
 
-transformers looks its attention function up by name. We register ours, and a mask function beside
-it (without one the mask is silently None), run the model under that name, and note what comes by.
-Models that test for the name "eager" are given our function under that very name instead.
+transformers looks its attention function up by name. Ours is registered under names of our own,
+with a mask function beside it (without one the mask is silently None); a model runs under such a
+name for one pass. Models that test for the name "eager" get our function under that name.
+
+What is done with the attention that passes is the business of hooks: recording, gates for
+gradients, edits.
+
+    model ─ query, key, value, mask ─▶ hook.before … ─▶ attention ─▶ hook.after … ─▶ output ─ model
 """
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from attention_atlas.record.watch.call import Call
-from attention_atlas.record.watch.location import Location
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.watch.call import spread
+from attention_atlas.record.watch.location import Location, Site, Surroundings
+from attention_atlas.record.watch.setting import Setting
 
-# Arguments that change nothing about the weights beyond what mask, scale, soft cap, bias and sink
-# already say: windows and causality are in the mask, the rest steers caches and kernels.
-_HARMLESS = frozenset(
-    [
-        "is_causal",
-        "sliding_window",
-        "position_ids",
-        "cache_position",
-        "use_cache",
-        "output_attentions",
-        "cache",
-        "output_hidden_states",
-        "return_dict",
-        "past_key_values",
-        "past_key_value",
-        "layer_idx",
-        "deterministic",
-        "cu_seq_lens_q",
-        "cu_seq_lens_k",
-        "max_length_q",
-        "max_length_k",
-        "cu_seqlens",
-        "max_seqlen",
-        "output_router_logits",
-        "position_embeddings",
-        "attention_mask",
-        "head_mask",
-    ]
-)
-_KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux"}
 _EAGER, _FAST = "atlas_eager", "atlas_fast"
+_here = threading.local()  # .door: the door that is open in this thread
 
-_active = threading.local()
+Attention = Callable[..., tuple[Tensor, Tensor | None]]
 
 
-class Recorder:
-    """Records the attention calls of a model while open.
+@dataclass
+class Passing:
+    """One attention on its way through the door.
 
-    way   "named": our function under our name; "eager": under the name "eager"
-    fast  run torch's fused attention as a plain run would; else the model's own eager code
-    detail  keep the model's own weights as well
-    light   what is to stay of each call, when not all of it
+    A hook puts new tensors in place of these; it never writes into them, for they are the model's.
+    """
+
+    site: Site
+    surroundings: Surroundings
+    module: nn.Module
+    fused: bool  # whether torch's fused attention is run, which gives no weights
+    query: Tensor  # (B, H, N, D)
+    key: Tensor  # (B, G, M, D)
+    value: Tensor  # (B, G, M, E)
+    mask: Tensor | None  # bool (True: seen) or additive, (B|1, H|1, N, M)
+    options: dict[str, Any]  # what else the model gave: scaling, softcap, position_bias…
+    weights: Tensor | None = None  # (B, H, N, M), once attention has run
+    output: Tensor | None = None  # (B, N, H, E), before the output projection
+
+
+class Hook(Protocol):
+    """Reads or changes what passes through the door.
+
+    before  may replace query, key, value, mask and options
+    after   may replace weights or output; from new weights the door computes the output anew,
+            unless the hook replaced that too
+    """
+
+    @property
+    def needs_weights(self) -> bool:
+        """Whether attention must be run so that it gives its weights."""
+
+    def before(self, passing: Passing) -> None: ...
+
+    def after(self, passing: Passing) -> None: ...
+
+
+class Door:
+    """The way of a model's attention through some hooks, in their order, while open.
+
+    way        "named": our function under our own name; "eager": under the name "eager"
+    fast       run torch's fused attention as a plain run would; else the model's own eager code
+    seed, gradients  as in Setting
     """
 
     def __init__(
         self,
         model: PreTrainedModel,
+        hooks: Sequence[Hook],
         *,
         way: str = "named",
         fast: bool = False,
-        detail: bool = False,
-        light: Callable[[Call], Call] | None = None,
+        seed: int = 0,
+        gradients: bool = False,
     ):
-        self.model, self.way, self.fast, self.detail = model, way, fast, detail
-        self.light = light
-        self.calls: list[Call] = []
+        _register()
+        self.hooks = hooks
+        self.fast = fast and not any(hook.needs_weights for hook in hooks)
+        self._by_eager = way == "eager"
+        name = "eager" if self._by_eager else _FAST if self.fast else _EAGER
+        self._setting = Setting(model, name, seed, gradients=gradients)
         self._location = Location(model)
-        self._context: Any = None
-
-    def __enter__(self) -> "Recorder":
-        self._context = self._open()
-        self._context.__enter__()
-        return self
-
-    def __exit__(self, *problem: Any) -> None:
-        self._context.__exit__(*problem)
 
     @contextmanager
-    def _open(self) -> Iterator[None]:
-        outer = getattr(_active, "recorder", None)
-        name = "eager" if self.way == "eager" else _FAST if self.fast else _EAGER
-        with self._location, registered(name), implementation(self.model, name):
-            _active.recorder = self
+    def open(self) -> Iterator[None]:
+        """Let the model run: one forward pass, or several as `generate` makes them."""
+        outer = getattr(_here, "door", None)
+        with self._setting.held(), _as_eager(self._by_eager), self._location:
+            _here.door = self
             try:
                 yield
             finally:
-                _active.recorder = outer
+                _here.door = outer
 
-    def take(self) -> list[Call]:
-        """The calls so far; the recorder starts anew."""
-        calls, self.calls = self.calls, []
-        self._location.step = -1
-        return calls
+    def knows(self, module: nn.Module) -> bool:
+        """Whether the module is part of this door's model."""
+        return module in self._location.names
 
-    def attend(
+    def attend(self, passing: Passing) -> tuple[Tensor, Tensor | None]:
+        """Run one attention between its hooks; gives output and weights as the model wants them."""
+        for hook in self.hooks:
+            hook.before(passing)
+        run = ALL_ATTENTION_FUNCTIONS["sdpa"] if self.fast else own_eager(passing.module)
+        passing.output, passing.weights = run(
+            passing.module, passing.query, passing.key, passing.value, passing.mask,
+            **passing.options,
+        )  # fmt: skip
+        for hook in self.hooks:
+            output, weights = passing.output, passing.weights
+            hook.after(passing)
+            if passing.weights is not weights and passing.output is output:
+                passing.output = _moved(passing)
+        return passing.output, passing.weights
+
+    def passing(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
         options: dict[str, Any],
-    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        run = ALL_ATTENTION_FUNCTIONS["sdpa"] if self.fast else own_eager(module)
-        output, weights = run(module, query, key, value, mask, **options)
-        scaling = options.get("scaling")
-        bias = options.get("position_bias")
-        sink = options.get("s_aux", getattr(module, "sinks", None))
-        call = Call(
-            query=query.detach(),
-            key=key.detach(),
-            value=value.detach(),
-            scale=float(query.shape[-1] ** -0.5 if scaling is None else scaling),
-            mask=None if mask is None else mask.detach(),
-            causal=self.fast and mask is None and _is_causal(module, query, options),
-            bias=None if bias is None else bias.detach(),
-            softcap=options.get("softcap"),
-            sink=None if sink is None else sink.detach().reshape(-1),
-            weights=weights.detach() if self.detail and weights is not None else None,
-            output=output.detach(),
-            unknown=tuple(
-                sorted(
-                    name
-                    for name, value in options.items()
-                    if value is not None and name not in _KNOWN | {"scaling", "dropout"}
-                )
-            ),
-            **self._location.describe(module),
+    ) -> Passing:  # fmt: skip
+        """What the model asks for, and where in the model."""
+        site, surroundings = self._location.of(module)
+        return Passing(site, surroundings, module, self.fast, query, key, value, mask, options)
+
+
+def _moved(passing: Passing) -> Tensor:
+    """(B, N, H, E): what the weights move, by the steps and in the layout of eager attention."""
+    weights, before = passing.weights, passing.output
+    assert weights is not None and before is not None
+    value = spread(passing.value, weights.shape[1])
+    output = (weights.to(value.dtype) @ value).transpose(1, 2).contiguous()
+    if output.shape != before.shape:
+        raise ModelError(
+            f"{passing.site.module} gives an output of {tuple(before.shape)} and its weights move "
+            f"{tuple(output.shape)}, so its weights cannot be changed"
         )
-        self.calls.append(call if self.light is None else self.light(call))
-        return output, weights
+    return output
 
 
-def _attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
-    attention_mask: Tensor | None = None, **options: Any,
-) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    recorder: Recorder | None = getattr(_active, "recorder", None)
-    if recorder is None:  # another thread runs a model while we record here
-        return own_eager(module)(module, query, key, value, attention_mask, **options)
-    return recorder.attend(module, query, key, value, attention_mask, options)
+def _attend(plain: Attention) -> Attention:
+    """The function that transformers calls; `plain` is for runs that are none of ours."""
+
+    def attend(
+        module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
+        attention_mask: Tensor | None = None, **options: Any,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        door: Door | None = getattr(_here, "door", None)
+        if door is None or not door.knows(module):
+            return plain(module, query, key, value, attention_mask, **options)
+        return door.attend(door.passing(module, query, key, value, attention_mask, options))
+
+    return attend
 
 
-def own_eager(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """The eager attention function of the file that the module's class was written in."""
-    for cls in type(module).__mro__:
+def _plain_eager(module: nn.Module, *tensors: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    return own_eager(module)(module, *tensors, **options)
+
+
+def own_eager(module: nn.Module) -> Attention:
+    """The eager attention function of the file that the module's forward was written in."""
+    classes = type(module).__mro__
+    for cls in sorted(classes, key=lambda cls: "forward" not in vars(cls)):
         found = getattr(sys.modules.get(cls.__module__), "eager_attention_forward", None)
         if found is not None:
             return found  # type: ignore[no-any-return]
     raise LookupError(f"{type(module).__name__} has no eager attention function of its own")
 
 
-def _is_causal(module: nn.Module, query: Tensor, options: dict[str, Any]) -> bool:
-    """What torch's fused attention makes of a missing mask, as transformers calls it."""
-    said = options.get("is_causal")
-    said = getattr(module, "is_causal", True) if said is None else said
-    return bool(said) and query.shape[2] > 1
+_OURS_EAGER, _OURS_FAST = _attend(_plain_eager), _attend(ALL_ATTENTION_FUNCTIONS["sdpa"])
+
+
+def _register() -> None:
+    """Make our names known to transformers; they stay, for another thread may be using them."""
+    for name, function, kind in ((_EAGER, _OURS_EAGER, "eager"), (_FAST, _OURS_FAST, "sdpa")):
+        AttentionInterface.register(name, function)
+        AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS[kind])
 
 
 @contextmanager
-def registered(name: str) -> Iterator[None]:
-    """Our function and its mask function, known to transformers under `name` for a while."""
-    functions, masks = AttentionInterface._global_mapping, AttentionMaskInterface._global_mapping
-    before = functions.get(name), masks.get(name)
-    AttentionInterface.register(name, _attend)
-    kind = "sdpa" if name == _FAST else "eager"
-    AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS[kind])
+def _as_eager(wanted: bool) -> Iterator[None]:
+    """Our function under the name "eager" for one pass; other threads get their own through it."""
+    functions = AttentionInterface._global_mapping
+    before = functions.get("eager")
+    if wanted:
+        AttentionInterface.register("eager", _OURS_EAGER)
     try:
         yield
     finally:
-        for mapping, old in zip((functions, masks), before, strict=True):
-            if old is None:
-                mapping.pop(name, None)
-            else:
-                mapping[name] = old
-
-
-@contextmanager
-def implementation(model: PreTrainedModel, name: str) -> Iterator[None]:
-    """The model and all its parts set to an attention implementation, and put back after."""
-    before = [(config, config._attn_implementation_internal) for config in _configs(model)]
-    level = transformers_log_level()
-    try:
-        with level:
-            model.set_attn_implementation(name)
-        yield
-    finally:
-        for config, old in before:
-            config._attn_implementation_internal = old
-
-
-def _configs(model: PreTrainedModel) -> list[Any]:
-    found: dict[int, Any] = {}
-
-    def add(config: Any) -> None:
-        if config is None or id(config) in found:
-            return
-        found[id(config)] = config
-        for key in getattr(config, "sub_configs", {}):
-            add(getattr(config, key, None))
-
-    for module in model.modules():
-        if isinstance(module, PreTrainedModel):
-            add(module.config)
-    return list(found.values())
-
-
-@contextmanager
-def transformers_log_level() -> Iterator[None]:
-    """Quiet where we ask models for things we know some cannot do."""
-    from transformers.utils import logging
-
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)
-
-
-def runs_fused(model: PreTrainedModel) -> bool:
-    """Whether a plain run of this model, and of each of its parts, uses torch's fused attention."""
-    return all(config._attn_implementation_internal == "sdpa" for config in _configs(model))
+        if wanted and before is None:
+            functions.pop("eager", None)
+        elif wanted:
+            functions["eager"] = before

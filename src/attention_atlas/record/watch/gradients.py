@@ -1,7 +1,7 @@
 """How much would the loss change if a head's output grew or shrank a little?
 
-Every head gets a gate of one on what it moves; the size of the loss's slope along the gate is its
-gradient importance (Michel et al. 2019). Nothing of the model is changed.
+Every head gets a gate of one on what it moves, at each visit to its module; the size of the loss's
+slope along the gate is its gradient importance (Michel et al. 2019). The model is not changed.
 """
 
 from typing import Any
@@ -9,34 +9,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attention_atlas.models.encode import encode
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import InputError, ModelError
-from attention_atlas.record.watch.door import Recorder
+from attention_atlas.record.watch.door import Door, Passing
 from attention_atlas.store.reader import Atlas
 
 MASKED = 0.15  # of the tokens, for models that fill in masks
 
 
-class Gated(Recorder):
-    """Multiplies what each head moves by a gate of one, and keeps the gates."""
+class Gates:
+    """A hook that multiplies what each head moves by a gate of one, and keeps the gates."""
 
-    def __init__(self, model: Any, way: str):
-        super().__init__(model, way=way)
-        self.gates: dict[str, Tensor] = {}
+    needs_weights = False
 
-    def attend(
-        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
-        options: dict[str, Any],
-    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        output, weights = super().attend(module, query, key, value, mask, options)
-        gate = torch.ones(output.shape[2], requires_grad=True, device=output.device)
-        self.gates[self.calls[-1].module] = gate
-        return output * gate[None, None, :, None].to(output.dtype), weights
+    def __init__(self) -> None:
+        self.by_visit: dict[tuple[str, int], Tensor] = {}  # of (module, visit): (H,)
+
+    def before(self, passing: Passing) -> None:
+        """Nothing to do: gates stand behind attention."""
+
+    def after(self, passing: Passing) -> None:
+        output = passing.output
+        assert output is not None
+        key = passing.site.module, passing.site.visit
+        if key not in self.by_visit:  # one gate for all parts in which a visit takes its input
+            fine = torch.promote_types(output.dtype, torch.float32)  # slopes are sums
+            ones = torch.ones(output.shape[2], dtype=fine, device=output.device)
+            self.by_visit[key] = ones.requires_grad_()
+        passing.output = output * self.by_visit[key][None, None, :, None].to(output.dtype)
+
+    def slopes(self, loss: Tensor) -> dict[tuple[str, int], npt.NDArray[np.float64]]:
+        """|∂ loss / ∂ gate| of each visit: (H,)."""
+        slopes = torch.autograd.grad(loss, list(self.by_visit.values()))
+        return {
+            key: slope.abs().double().cpu().numpy()
+            for key, slope in zip(self.by_visit, slopes, strict=True)
+        }
 
 
 def gradient_importance(atlas: Atlas, loaded: Loaded, seed: int = 0) -> npt.NDArray[np.float64]:
@@ -47,14 +60,23 @@ def gradient_importance(atlas: Atlas, loaded: Loaded, seed: int = 0) -> npt.NDAr
             f"{loaded.name} writes its attention out by hand, so its heads cannot be given gates"
         )
     dice = torch.Generator().manual_seed(seed)
+    gates = Gates()
+    door = Door(loaded.model, [gates], way=way, seed=seed, gradients=True)
     rows = []
-    was_training = loaded.model.training
-    loaded.model.eval()
-    try:
-        for number, row in atlas.inputs().iterrows():
-            rows.append(_slopes(atlas, loaded, way, _text(row, int(str(number))), dice))
-    finally:
-        loaded.model.train(was_training)
+    for number, row in atlas.inputs().iterrows():
+        tensors = _tensors(atlas, loaded, _text(row, int(str(number))))
+        gates.by_visit.clear()
+        with door.open():
+            slopes = gates.slopes(_loss(loaded, tensors, atlas.towers[0].role, dice))
+        rows.append(
+            np.concatenate(
+                [
+                    slopes.get((layer.module, layer.visit), np.full(layer.heads, np.nan))
+                    for tower in atlas.towers
+                    for layer in tower.layers
+                ]
+            )
+        )
     return np.stack(rows)
 
 
@@ -67,27 +89,11 @@ def _text(row: Any, number: int) -> Input:
     return Input(row["kind"], text=row["text"], second=second)
 
 
-def _slopes(
-    atlas: Atlas, loaded: Loaded, way: str, given: Input, dice: torch.Generator
-) -> npt.NDArray[np.float64]:
-    tensors = {
-        name: one.to(loaded.model.device) for name, one in encode(loaded, given).tensors.items()
-    }
-    gated = Gated(loaded.model, way)
-    with torch.enable_grad(), gated:
-        loss = _loss(loaded, tensors, atlas.towers[0].role, dice)
-        names = list(gated.gates)
-        slopes = torch.autograd.grad(loss, [gated.gates[name] for name in names])
-    by_module = {
-        name: slope.abs().double().cpu().numpy() for name, slope in zip(names, slopes, strict=True)
-    }
-    return np.concatenate(
-        [
-            by_module.get(layer.module, np.full(layer.heads, np.nan))
-            for tower in atlas.towers
-            for layer in tower.layers
-        ]
-    )
+def _tensors(atlas: Atlas, loaded: Loaded, given: Input) -> dict[str, Tensor]:
+    """An input as it was captured, on the model's device."""
+    truncate = bool(atlas.manifest.options.get("truncate"))
+    tensors = encode(loaded, given, truncate=truncate).tensors
+    return {name: tensor.to(loaded.model.device) for name, tensor in tensors.items()}
 
 
 def _loss(loaded: Loaded, tensors: dict[str, Tensor], role: str, dice: torch.Generator) -> Tensor:

@@ -6,14 +6,17 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attention_atlas.record.watch.module_outputs import Keep, outputs_told
+
 TOKENS = 8
 Made = dict[str, list[tuple[nn.Module, Tensor]]]  # by attention module: layer, (tokens, width)
 
 
 @contextmanager
 def linear_outputs(model: nn.Module, modules: set[str]) -> Iterator[Made]:
-    seen: Made = {}
-    hooks = []
+    """Keep what the linear layers inside some attention modules give back."""
+    made: Made = {}
+    listeners = []
     for name in modules:
         try:
             owner = model.get_submodule(name)
@@ -22,17 +25,14 @@ def linear_outputs(model: nn.Module, modules: set[str]) -> Iterator[Made]:
         for inner in owner.modules():
             weight = getattr(inner, "weight", None)
             if isinstance(weight, Tensor) and weight.dim() == 2:
-                hooks.append(inner.register_forward_hook(_keep(seen.setdefault(name, []))))
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
+                listeners.append((inner, _keep_in(made.setdefault(name, []))))
+    with outputs_told(listeners):
+        yield made
 
 
-def _keep(into: list[tuple[nn.Module, Tensor]]) -> Any:
-    def hook(module: nn.Module, _args: Any, output: Any) -> None:
+def _keep_in(kept: list[tuple[nn.Module, Tensor]]) -> Keep:
+    def keep(module: nn.Module, output: Any) -> None:
         if isinstance(output, Tensor) and output.dim() >= 2:
-            into.append((module, output.detach().reshape(-1, output.shape[-1])[:TOKENS].float()))
+            kept.append((module, output.detach().reshape(-1, output.shape[-1])[:TOKENS].float()))
 
-    return hook
+    return keep

@@ -6,6 +6,8 @@ of modules being entered, and the layer is the place in the outermost list of la
 """
 
 import re
+from dataclasses import dataclass
+from threading import get_ident
 from types import TracebackType
 from typing import Any
 
@@ -16,13 +18,32 @@ from transformers import PreTrainedModel
 _CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec|encoder_decoder|attn2", re.IGNORECASE)
 
 
+@dataclass(frozen=True)
+class Site:
+    """One entrance of one attention module."""
+
+    module: str  # its path in the model
+    visit: int  # how often this forward pass had entered it before: ALBERT has one for all layers
+    step: int  # which forward pass: 0, then one for each generated token
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What lies around an attention module."""
+
+    tower: str  # path of the nearest enclosing model
+    cross: bool  # whether it looks at another sequence
+    place: tuple[str, int, int] | None  # (list of layers, index in it, its length)
+
+
 class Location:
-    """The stack of modules being run, while this context is open."""
+    """The stack of modules that this thread runs, while this context is open."""
 
     def __init__(self, model: nn.Module):
         self.model = model
         self.names = {module: name for name, module in model.named_modules()}
-        self.step = -1
+        self._thread = get_ident()
+        self._step = -1
         self._visits: dict[nn.Module, int] = {}
         self._stack: list[nn.Module] = []
         self._hooks: list[Any] = []
@@ -40,6 +61,9 @@ class Location:
                     self._places[child] = (name, index, len(module))
 
     def __enter__(self) -> "Location":
+        self._thread = get_ident()
+        self._step = -1
+        self._visits.clear()
         for module in self.names:
             if _attends_never(module):
                 continue
@@ -59,13 +83,19 @@ class Location:
         self._stack.clear()
 
     def _enter(self, module: nn.Module, _args: Any) -> None:
+        if get_ident() != self._thread:
+            return
         if module is self.model:
-            self.step += 1
+            if self._step >= 0:  # `generate` may run the encoder before the first pass of the whole
+                self._visits.clear()
+            self._step += 1
             self._stack.clear()
         self._stack.append(module)
         self._visits[module] = self._visits.get(module, -1) + 1
 
     def _leave(self, module: nn.Module, _args: Any, _output: Any) -> None:
+        if get_ident() != self._thread:
+            return
         while self._stack and self._stack.pop() is not module:
             pass
 
@@ -73,8 +103,8 @@ class Location:
         """The module with parts of its own that is running: the one whose attention this is."""
         return next((m for m in reversed(self._stack) if any(m.children())), self.model)
 
-    def describe(self, module: nn.Module) -> dict[str, Any]:
-        """What a Call says of its module."""
+    def of(self, module: nn.Module) -> tuple[Site, Surroundings]:
+        """Where the attention of `module` happens right now."""
         inner = (m for m in reversed(self._stack) if m in self._towers and m is not module)
         tower = next(inner, self.model)
         path = self.names.get(tower, "")
@@ -85,14 +115,8 @@ class Location:
         )
         place = next((self._places[m] for m in inside if m in self._places), None)
         cross = bool(getattr(module, "is_cross_attention", False)) or bool(_CROSS.search(leaf))
-        return {
-            "module": name,
-            "tower": path,
-            "cross": cross,
-            "place": place,
-            "visit": self._visits.get(module, 0),
-            "step": max(self.step, 0),
-        }
+        site = Site(name, self._visits.get(module, 0), max(self._step, 0))
+        return site, Surroundings(path, cross, place)
 
 
 def _attends_never(module: nn.Module) -> bool:

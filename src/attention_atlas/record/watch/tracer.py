@@ -14,12 +14,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from attention_atlas.record.watch.call import Call
-from attention_atlas.record.watch.door import implementation
 from attention_atlas.record.watch.location import Location
 
 _PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "baddbmm", "einsum"}
@@ -49,32 +48,29 @@ class Thread:
 
 
 class Tracer(TorchFunctionMode):
-    """Records the attention calls of a model, run plainly under eager attention, while open."""
+    """Records the attention calls of a model while open; eager attention must be set."""
 
     def __init__(self, model: PreTrainedModel, *, batch: int, detail: bool = False):
         super().__init__()
         self.model, self.batch, self.detail = model, batch, detail
         self.calls: list[Call] = []
         self._location = Location(model)
-        self._eager = implementation(model, "eager")
         self._inside = False  # below torch's own multi-head attention, whose body we enter
 
     def __enter__(self) -> "Tracer":
         if not self._inside:
             self._location.__enter__()
-            self._eager.__enter__()
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *problem: Any) -> None:
         super().__exit__(*problem)  # type: ignore[no-untyped-call]
         if not self._inside:
-            self._eager.__exit__(*problem)
             self._location.__exit__(*problem)
 
     def take(self) -> list[Call]:
+        """Empty the tracer; gives the calls so far."""
         calls, self.calls = self.calls, []
-        self._location.step = -1
         return calls
 
     def __torch_function__(
@@ -154,7 +150,7 @@ class Tracer(TorchFunctionMode):
                 weights=_detached(four(weights)) if self.detail else None,
                 output=_detached(_heads_last(four(output))),
                 rounding=rounding,
-                **self._location.describe(module),
+                **self._at(module),
             )
         )
 
@@ -178,9 +174,14 @@ class Tracer(TorchFunctionMode):
                 mask=mask,
                 causal=is_causal,
                 output=out.detach().transpose(1, 2),
-                **self._location.describe(self._location.innermost()),
+                **self._at(self._location.innermost()),
             )
         )
+
+    def _at(self, module: nn.Module) -> dict[str, Any]:
+        """The fields of a Call that say where it happened."""
+        site, surroundings = self._location.of(module)
+        return vars(site) | vars(surroundings)
 
 
 def _thread(tensor: Tensor) -> Thread | None:

@@ -196,14 +196,10 @@ class Run:
         writer = Writer(self.folder, self.fingerprint, about, overwrite)
         if writer.parts:
             self.light.fine = set(writer.parts[-1].facts["fine"])
-        watched = watching(
+        self.look = watching(
             self.loaded.model, plan.way, fast=plan.fast, light=self.light, seed=self.options.seed
         )
-        with (
-            bar("capturing", len(self.given), progress) as draw,
-            watched as self.look,
-            ThreadPoolExecutor(1) as aside,
-        ):
+        with bar("capturing", len(self.given), progress) as draw, ThreadPoolExecutor(1) as aside:
             self.survey = Survey(self.loaded, self.look)
             self.alike = weight_correlations(plan)
             draw(writer.inputs_done)

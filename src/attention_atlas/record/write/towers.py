@@ -34,6 +34,7 @@ def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
                 queries=ends.queries,
                 keys=ends.keys,
                 module=call.module,
+                visit=call.visit,
             )
         )
     roles = {

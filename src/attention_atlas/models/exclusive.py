@@ -1,0 +1,10 @@
+"""Who may change what all threads share?
+
+Loading a model and running one for us both change things that belong to the whole process: torch's
+default dtype and random numbers, transformers' logging and its table of attention functions, the
+model's config and mode. Whoever does so holds this lock, so two threads wait for each other.
+"""
+
+from threading import RLock
+
+EXCLUSIVE = RLock()  # one thread may enter it again: a run may load or run another model

@@ -1,0 +1,100 @@
+"""What is kept of each attention that passes?"""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.door import Passing
+
+# Arguments that change nothing about the weights beyond what mask, scale, soft cap, bias and sink
+# already say: windows and causality are in the mask, the rest steers caches and kernels.
+_HARMLESS = frozenset(
+    [
+        "is_causal",
+        "sliding_window",
+        "position_ids",
+        "cache_position",
+        "use_cache",
+        "output_attentions",
+        "cache",
+        "output_hidden_states",
+        "return_dict",
+        "past_key_values",
+        "past_key_value",
+        "layer_idx",
+        "deterministic",
+        "cu_seq_lens_q",
+        "cu_seq_lens_k",
+        "max_length_q",
+        "max_length_k",
+        "cu_seqlens",
+        "max_seqlen",
+        "output_router_logits",
+        "position_embeddings",
+        "attention_mask",
+        "head_mask",
+    ]
+)
+_KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux", "scaling", "dropout"}
+
+
+class Recorder:
+    """A hook that keeps each attention as a Call.
+
+    detail  keep the model's own weights as well
+    light   what is to stay of each call, when not all of it
+    """
+
+    def __init__(self, *, detail: bool = False, light: Callable[[Call], Call] | None = None):
+        self.needs_weights, self.light = detail, light
+        self.calls: list[Call] = []
+
+    def take(self) -> list[Call]:
+        """Empty the recorder; gives the calls so far."""
+        calls, self.calls = self.calls, []
+        return calls
+
+    def before(self, passing: Passing) -> None:
+        """Nothing to do: what passes is read once it is final."""
+
+    def after(self, passing: Passing) -> None:
+        call = self._call(passing)
+        self.calls.append(call if self.light is None else self.light(call))
+
+    def _call(self, passing: Passing) -> Call:
+        options = passing.options
+        sink = _detached(options.get("s_aux", getattr(passing.module, "sinks", None)))
+        scaling = options.get("scaling")
+        return Call(
+            **vars(passing.site),
+            **vars(passing.surroundings),
+            query=passing.query.detach(),
+            key=passing.key.detach(),
+            value=passing.value.detach(),
+            scale=float(passing.query.shape[-1] ** -0.5 if scaling is None else scaling),
+            mask=_detached(passing.mask),
+            causal=passing.fused and passing.mask is None and _is_causal(passing),
+            bias=_detached(options.get("position_bias")),
+            softcap=options.get("softcap"),
+            sink=None if sink is None else sink.reshape(-1),
+            weights=_detached(passing.weights) if self.needs_weights else None,
+            output=_detached(passing.output),
+            unknown=tuple(sorted(name for name in options if _is_unknown(name, options[name]))),
+        )
+
+
+def _detached(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.detach()
+
+
+def _is_unknown(name: str, value: Any) -> bool:
+    return value is not None and name not in _KNOWN
+
+
+def _is_causal(passing: Passing) -> bool:
+    """What torch's fused attention makes of a missing mask, as transformers calls it."""
+    said = passing.options.get("is_causal")
+    said = getattr(passing.module, "is_causal", True) if said is None else said
+    return bool(said) and passing.query.shape[2] > 1

@@ -1,0 +1,51 @@
+"""What do the maps say that a model returns itself, asked for `output_attentions`?"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from attention_atlas.record.watch.call import Call
+
+
+def output_calls(outputs: Any, prefix: str = "") -> list[Call]:
+    """The tensors of `output_attentions` as calls without vectors."""
+    calls = []
+    for name, value in outputs.items() if hasattr(outputs, "items") else ():
+        if "attention" in name and isinstance(value, tuple | list):
+            maps = list(_maps(value))
+            calls += [
+                _weights_only(prefix + name, number, len(maps), one)
+                for number, one in enumerate(maps)
+            ]
+        elif hasattr(value, "items"):
+            calls += output_calls(value, f"{name}.")
+    return calls
+
+
+def _maps(nested: Any) -> Iterator[Tensor]:
+    for one in nested.values() if isinstance(nested, Mapping) else nested:
+        if isinstance(one, Tensor):
+            yield one
+        elif isinstance(one, tuple | list | Mapping):
+            yield from _maps(one)
+
+
+def _weights_only(name: str, number: int, total: int, weights: Tensor) -> Call:
+    if weights.dim() == 3:
+        weights = weights[:, None]
+    nothing = weights.new_zeros(*weights.shape[:-1], 0)
+    keys = weights.new_zeros(*weights.shape[:-2], weights.shape[-1], 0)
+    return Call(
+        module=f"{name}.{number}",
+        tower=name.replace("attentions", "").strip("_."),
+        cross="cross" in name,
+        place=(name, number, total),
+        visit=0,
+        step=0,
+        query=nothing,
+        key=keys,
+        value=keys,
+        scale=1.0,
+        weights=weights.detach(),
+    )

@@ -13,6 +13,7 @@ from attention_atlas.measure.importance import ROWS, importance_table
 from attention_atlas.models.load import load
 from docs.heads import SENTENCE, STUDY
 from tests.places import minilm, smollm2
+from tests.tolerance import STORED
 
 PAGE = Path(__file__).parents[2] / "docs" / "importance.md"
 
@@ -61,7 +62,7 @@ def test_the_printed_table_is_that_of_the_models_own_attention(name: str) -> Non
     chosen = table_1([float(head[1 if causal else 0 :].max()) for head in heads])
     for title, expected in (("All rows", all_rows), ("Without rows", chosen)):
         shown = printed(title)[name]
-        assert shown == pytest.approx(expected, abs=1e-3)  # what stored weights may be off by
+        assert shown == pytest.approx(expected, abs=STORED)
         assert shown[:3] == pytest.approx(expected[:3], abs=1e-4)  # number, mean and RI
     if causal:
         assert all_rows[1:3] == pytest.approx([1, 0], abs=1e-6)

@@ -15,6 +15,7 @@ from attention_atlas.measure.arrows import ARROW, CIRCLE, SQUARE
 from attention_atlas.page.live.answers import Answers
 from tests.planted_vit import SIDE, planted_vit
 from tests.record.test_placeholders import llava
+from tests.tolerance import STORED
 
 CELLS = list(product(range(SIDE), range(SIDE)))
 
@@ -79,14 +80,14 @@ def test_heads_that_know_places_do_not_order_by_what_is_shuffled(
 def test_heads_that_look_left_along_rows_or_at_themselves_are_found(grey: aa.Atlas) -> None:
     assert ranking(grey, "patch-left")[0][0] == "L0H2"
     heads = grey.heads().set_index("head")
-    assert heads.loc["L0H2", "patch-left"] == pytest.approx(1, abs=1e-3)
+    assert heads.loc["L0H2", "patch-left"] == pytest.approx(1, abs=STORED)
     # along the row: each of the seven alike, so six sevenths go to the others
-    assert heads.loc["L0H3", "patch-row"] == pytest.approx(6 / 7, abs=1e-3)
-    assert heads.loc["L0H3", "patch-self"] == pytest.approx(1 / 7, abs=1e-3)
-    assert heads.loc["L0H3", "patch-left"] == pytest.approx(1 / 7, abs=1e-3)
-    assert heads.loc["L0H3", "patch-column"] == pytest.approx(0, abs=1e-3)
-    assert heads.loc["L1H2", "patch-self"] == pytest.approx(1, abs=1e-3)
-    assert heads.loc["L1H3", "patch-class"] == pytest.approx(1, abs=1e-3)
+    assert heads.loc["L0H3", "patch-row"] == pytest.approx(6 / 7, abs=STORED)
+    assert heads.loc["L0H3", "patch-self"] == pytest.approx(1 / 7, abs=STORED)
+    assert heads.loc["L0H3", "patch-left"] == pytest.approx(1 / 7, abs=STORED)
+    assert heads.loc["L0H3", "patch-column"] == pytest.approx(0, abs=STORED)
+    assert heads.loc["L1H2", "patch-self"] == pytest.approx(1, abs=STORED)
+    assert heads.loc["L1H3", "patch-class"] == pytest.approx(1, abs=STORED)
 
 
 def test_the_head_that_looks_at_itself_has_queries_and_keys_of_the_same_weights(
@@ -103,13 +104,13 @@ def test_attention_distance_by_layer_is_what_we_can_work_out_by_hand(grey: aa.At
     # of seven in a row, from an end 0 … 6 are 21 steps, then 16, 13, 12 in the middle, and back
     row = (21 + 16 + 13 + 12 + 13 + 16 + 21) / 49
     heads = grey.heads().set_index("head")["patch-distance"]
-    assert heads["L0H0"] == pytest.approx(even, abs=1e-3)
-    assert heads["L0H3"] == pytest.approx(row, abs=1e-3)
-    assert heads["L1H2"] == pytest.approx(0, abs=1e-3)
+    assert heads["L0H0"] == pytest.approx(even, abs=STORED)
+    assert heads["L0H3"] == pytest.approx(row, abs=STORED)
+    assert heads["L1H2"] == pytest.approx(0, abs=STORED)
     # looking left is one step; the first column looks at no patch, so it has no say
-    assert heads["L0H2"] == pytest.approx(1, abs=1e-3)
+    assert heads["L0H2"] == pytest.approx(1, abs=STORED)
     by_layer = grey.heads().groupby("layer")["patch-distance"].mean()
-    assert by_layer[0] == pytest.approx((2 * even + 1 + row) / 4, abs=1e-3)
+    assert by_layer[0] == pytest.approx((2 * even + 1 + row) / 4, abs=STORED)
 
 
 def marks(atlas: aa.Atlas, layer: int, head: int) -> "dict[int, int]":

@@ -12,6 +12,7 @@ from attention_atlas.models.encode import Encoded, collate, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.names.errors import InputError
+from tests.tolerance import chain_tolerance
 
 Make = Callable[..., Any]
 PAIR = Input("pair", text="the uncharacteristic cat", second="it sat")
@@ -89,7 +90,8 @@ def test_a_padded_batch_computes_what_each_input_alone_computes(minilm: Path) ->
     assert real["text"].sum(dim=1).tolist() == [len(item.streams["text"]) for item in items]
     for i, item in enumerate(items):
         alone = run(loaded, [item])[0].last_hidden_state[0]
-        assert torch.allclose(together.last_hidden_state[i, real["text"][i]], alone, atol=1e-5)
+        off = (together.last_hidden_state[i, real["text"][i]] - alone).abs().max()
+        assert off <= chain_tolerance(alone, layers=6, width=384)
 
 
 def test_pads_never_move_real_tokens_even_if_the_tokenizer_pads_left(
@@ -99,7 +101,8 @@ def test_pads_never_move_real_tokens_even_if_the_tokenizer_pads_left(
     items = [encode(loaded, Input("text", text=text)) for text in ("the cat sat on", "le chat")]
     together, real = run(loaded, items)
     alone = run(loaded, items[1:])[0].hidden_states[-1][0]
-    assert torch.allclose(together.hidden_states[-1][1, real["text"][1]], alone, atol=1e-5)
+    off = (together.hidden_states[-1][1, real["text"][1]] - alone).abs().max()
+    assert off <= chain_tolerance(alone, layers=2, width=16)
     assert loaded.tokenizer.padding_side == "left"
 
 
@@ -154,7 +157,8 @@ def test_both_sides_of_an_encoder_decoder_are_padded(t5: Any, make_tokenizer: Ma
     assert real["decoder"].tolist() == [[True] * 2 + [False] * 2, [True] * 4]
     for i, item in enumerate(items):
         alone = run(loaded, [item])[0].logits[0]
-        assert torch.allclose(together.logits[i, real["decoder"][i]], alone, atol=1e-5)
+        off = (together.logits[i, real["decoder"][i]] - alone).abs().max()
+        assert off <= chain_tolerance(alone, layers=3, width=16)  # the head is the third
 
 
 def test_ready_made_tensors_keep_their_pads_but_pads_are_no_tokens(

@@ -11,6 +11,7 @@ from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.live.desks import make_answers
 from attention_atlas.page.wire import wire
 from tests import atlases
+from tests.tolerance import reading_tolerance
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,9 @@ def test_statistics_and_importance_are_those_of_the_weights(served: list[Answers
     for one, answers in zip(told["models"], (served[1], served[0]), strict=True):
         atlas = atlas_of(answers)
         largest = [atlas.weights(0, head).max() for head in one["heads"]]
-        assert one["importance"] == pytest.approx(largest, abs=1e-6)
-        assert one["statistics"]["RI"] == pytest.approx(np.std(largest), abs=1e-6)
+        off = reading_tolerance(atlas, 0)  # the pass and the reader multiply in other shapes
+        assert one["importance"] == pytest.approx(largest, abs=off)
+        assert one["statistics"]["RI"] == pytest.approx(np.std(largest), abs=off)
         assert sum(one["counts"].values()) == 36
     assert told["counterparts"][0]["away"].shape == (36,)
     assert told["places"].shape == (72, 2)
@@ -50,7 +52,9 @@ def test_reactions_are_the_weights_themselves_where_inputs_are_short(
             weights = atlas.weights(0, name)
             assert one["tokens"] == len(weights)
             assert one["cells"][at] / 255 == pytest.approx(weights, abs=1 / 255)
-            assert one["importance"][at] == pytest.approx(weights.max(), abs=1e-6)
+            assert one["importance"][at] == pytest.approx(
+                weights.max(), abs=reading_tolerance(atlas, 0, name)
+            )
 
 
 def test_long_inputs_are_drawn_by_the_largest_weight_of_each_part() -> None:

@@ -17,6 +17,7 @@ from attention_atlas.page.live.desks import make_answers
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire import wire
 from tests import planted
+from tests.tolerance import reading_tolerance
 
 TEXTS = [
     "The old doctor walks home because it is late.",
@@ -177,7 +178,10 @@ def test_a_new_text_is_read_and_answers_like_any_other_input(gpt: aa.Atlas, live
     assert "".join(token["text"] for token in info["streams"][0]["tokens"]).endswith("late.")
     alone = aa.capture("builtin:gpt", NEW, progress=False)
     np.testing.assert_allclose(
-        told(live.packet(f"rows/{number}/L1H2"))["weights"], alone.weights(0, "L1H2"), atol=1e-6
+        told(live.packet(f"rows/{number}/L1H2"))["weights"],
+        alone.weights(0, "L1H2"),
+        rtol=0,
+        atol=reading_tolerance(alone, 0, "L1H2"),
     )
     assert told(live.packet(f"edges/{number}/decoder"))["input"] == number
     assert told(live.packet(f"vectors/{number}/L1H2"))["query"].shape[0] == len(alone.tokens(0))

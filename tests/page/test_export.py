@@ -13,6 +13,7 @@ from attention_atlas.page.answers import edges
 from attention_atlas.page.hosts import export
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
+from tests.tolerance import reading_tolerance
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 _BLOCK = re.compile(r'<script type="application/octet-stream;base64" data-path="(.*?)">(.*?)</')
@@ -59,7 +60,8 @@ def test_an_exact_page_carries_rows_and_vectors(
             np.testing.assert_allclose(
                 wire.unpack(carried[f"rows/{number}/{head}"])["weights"],
                 gpt.weights(number, head),
-                atol=1e-6,
+                rtol=0,
+                atol=reading_tolerance(gpt, number, head),
             )
             assert f"vectors/{number}/{head}" in carried
 

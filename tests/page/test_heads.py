@@ -12,6 +12,7 @@ from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
 from tests import atlases
 from tests.made_once import MadeOnce
+from tests.tolerance import unit
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers
     at = told["heads"].index("L3H2")
     assert told["kinds"][told["kind"][at]] == "parallel" and told["details"][at] == "1 before"
     row = told["value"][names.index("previous")]
-    assert row[at] == pytest.approx(frame["previous"]["L3H2"], abs=1e-6)
+    assert row[at] == pytest.approx(frame["previous"]["L3H2"], rel=unit())
     assert np.isnan(told["value"][names.index("next")]).all()  # causal heads cannot look ahead
     assert all(one["formula"] and one["chance"] for one in told["measures"])
 

@@ -25,6 +25,7 @@ from transformers import (
 import attention_atlas as aa
 from attention_atlas.models.locate import BUILTIN
 from attention_atlas.store.manifest import Manifest
+from tests.tolerance import STORED, reading_tolerance
 
 SMALL = {
     "vocab_size": 99,
@@ -65,7 +66,7 @@ def test_padding_never_reaches_an_atlas() -> None:
     assert together.tokens(1)["text"].tolist() == alone.tokens(0)["text"].tolist()
     assert "[PAD]" not in set(together.tokens()["text"])
     for head in all_heads(alone):
-        np.testing.assert_allclose(together.weights(1, head), alone.weights(0, head), atol=1e-3)
+        np.testing.assert_allclose(together.weights(1, head), alone.weights(0, head), atol=STORED)
 
 
 def test_token_numbers_run_through_the_whole_atlas_and_vectors_follow_them() -> None:
@@ -78,9 +79,8 @@ def test_token_numbers_run_through_the_whole_atlas_and_vectors_follow_them() -> 
 def test_some_rows_are_the_same_as_those_rows_of_the_whole() -> None:
     atlas = aa.capture("builtin:gpt", "The cat sat on the mat.", progress=False)
     whole = atlas.weights(0, "L3H2")
-    np.testing.assert_allclose(
-        atlas.weights(0, "L3H2", rows=[4, 1, -1]), whole[[4, 1, -1]], atol=1e-6
-    )
+    some = atlas.weights(0, "L3H2", rows=[4, 1, -1])
+    assert np.abs(some - whole[[4, 1, -1]]).max() <= reading_tolerance(atlas, 0, "L3H2")
 
 
 def test_a_pair_knows_where_its_second_sentence_starts() -> None:
@@ -164,9 +164,12 @@ def test_a_models_mode_device_and_implementation_are_as_before() -> None:
 
 def test_large_vectors_are_stored_in_float32_where_fp16_would_be_too_coarse() -> None:
     model = lively(BertModel(BertConfig(**SMALL)))
-    with torch.no_grad():  # one neuron of all keys is huge, as massive activations are
+    # One neuron of all keys is large, as massive activations are. In float16 20 has steps of 2⁻⁶:
+    # logits are off by up to 3 · 2⁻⁷ / √8 = 0.008, weights by more than 1e-3. In float32 logits of
+    # 20 keep weights within 1e-5 on every machine (tests/tolerance.py).
+    with torch.no_grad():
         for layer in model.encoder.layer[:1]:
-            layer.attention.self.key.bias[0] = 4_000.0
+            layer.attention.self.key.bias[0] = 20.0
             layer.attention.self.query.bias[0] = 3.0
     atlas = aa.capture(model, [ids(1, 7, 3, 9, 30)], progress=False)
     stored = {one.layer: one.stored_error for one in atlas.receipt.layers}

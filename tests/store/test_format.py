@@ -21,6 +21,7 @@ from transformers import (
 )
 
 import attention_atlas as aa
+from tests.tolerance import STORED
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = {"F16": "<f2", "F32": "<f4", "I32": "<i4", "U8": "u1"}
@@ -115,7 +116,7 @@ def test_a_reader_written_from_the_document_finds_the_models_own_weights(
         for layer in range(2):
             for head in range(4):
                 read = read_weights(tmp_path / "x.atlas", number, "decoder", layer, head)
-                np.testing.assert_allclose(read, own[layer][0, head].numpy(), atol=1e-3)
+                np.testing.assert_allclose(read, own[layer][0, head].numpy(), atol=STORED)
 
 
 def test_the_reader_reads_an_encoder_decoder_with_offset_biases(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_the_reader_reads_an_encoder_decoder_with_offset_biases(tmp_path: Path) 
         for layer, weights in enumerate(maps):
             for head in range(4):
                 read = read_weights(tmp_path / "x.atlas", 0, tower, layer, head)
-                np.testing.assert_allclose(read, weights[0, head].numpy(), atol=1e-3)
+                np.testing.assert_allclose(read, weights[0, head].numpy(), atol=STORED)
 
 
 def test_every_token_and_input_is_in_the_tables(tmp_path: Path) -> None:

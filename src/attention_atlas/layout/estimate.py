@@ -5,7 +5,7 @@ A head costs a little for itself, then in proportion to its points, and to the s
 `benchmarks/way.md` names; a faster one is told too much. Nothing here needs torch.
 """
 
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 TOKENS = 5000  # on a map at most, if nothing else is asked for
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
@@ -14,7 +14,7 @@ WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes t
 COSTS = {"umap": (0.4, 0.25, 0.005), "tsne": (0.6, 0.55, 0.0), "pca": (0.02, 0.12, 0.01)}
 
 
-def estimate(atlas: Atlas, method: str, cores: int, tokens: int = TOKENS) -> float:
+def estimate(atlas: StoredAtlas, method: str, cores: int, tokens: int = TOKENS) -> float:
     """Seconds on a CPU."""
     once, thousand, million = COSTS[method]
     streams = atlas.tokens()["stream"].value_counts()

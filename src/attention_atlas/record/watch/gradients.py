@@ -17,7 +17,7 @@ from attention_atlas.models.inputs import Input
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import InputError, ModelError
 from attention_atlas.record.watch.door import Recorder
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 MASKED = 0.15  # of the tokens, for models that fill in masks
 
@@ -39,7 +39,9 @@ class Gated(Recorder):
         return output * gate[None, None, :, None].to(output.dtype), weights
 
 
-def gradient_importance(atlas: Atlas, loaded: Loaded, seed: int = 0) -> npt.NDArray[np.float64]:
+def gradient_importance(
+    atlas: StoredAtlas, loaded: Loaded, seed: int = 0
+) -> npt.NDArray[np.float64]:
     """(inputs, heads): |∂ loss / ∂ gate|, heads in the order of `atlas.heads()`."""
     way = atlas.receipt.how
     if way not in ("named", "eager"):
@@ -68,7 +70,7 @@ def _text(row: Any, number: int) -> Input:
 
 
 def _slopes(
-    atlas: Atlas, loaded: Loaded, way: str, given: Input, dice: torch.Generator
+    atlas: StoredAtlas, loaded: Loaded, way: str, given: Input, dice: torch.Generator
 ) -> npt.NDArray[np.float64]:
     tensors = {
         name: one.to(loaded.model.device) for name, one in encode(loaded, given).tensors.items()

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.atlas import Atlas, open_atlas
 from attention_atlas.models.inputs import Input
 from attention_atlas.record.write.tables import input_row, input_table, token_table
 from attention_atlas.store.form import CAUSAL, FULL, Form
 from attention_atlas.store.manifest import Layer, LayerReceipt, Receipt, Tower
-from attention_atlas.store.reader import Atlas, open_atlas
 from attention_atlas.store.shard import Block, Packer
 from attention_atlas.store.write import Writer
 

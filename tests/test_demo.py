@@ -10,14 +10,14 @@ from attention_atlas.layout.fidelity import Dots, Tokens, correlation
 from attention_atlas.page.live.desks import make_answers
 from attention_atlas.page.wire import wire
 from attention_atlas.store.maps import read_map
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.studies import demo
 
 LARGEST = 8_000_000  # bytes that the package may carry for it
 
 
 @pytest.fixture(scope="module")
-def atlases(tmp_path_factory: pytest.TempPathFactory) -> list[Atlas]:
+def atlases(tmp_path_factory: pytest.TempPathFactory) -> list[StoredAtlas]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         made = demo.demo_atlases()
@@ -39,7 +39,9 @@ def test_the_maps_are_small() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(demo.MODELS)))
-def test_the_maps_are_of_the_vectors_that_are_captured(atlases: list[Atlas], number: int) -> None:
+def test_the_maps_are_of_the_vectors_that_are_captured(
+    atlases: list[StoredAtlas], number: int
+) -> None:
     """The figure that was stored with a map comes out again from fresh vectors and its places."""
     atlas = atlases[number]
     path = atlas.path / "layouts" / "umap-2d.safetensors"
@@ -55,7 +57,7 @@ def test_the_maps_are_of_the_vectors_that_are_captured(atlases: list[Atlas], num
         assert again == pytest.approx(group.fidelity[row, 1], abs=2e-3)
 
 
-def test_both_open_together_and_can_be_coloured_by_topic(atlases: list[Atlas]) -> None:
+def test_both_open_together_and_can_be_coloured_by_topic(atlases: list[StoredAtlas]) -> None:
     for answers, model in zip(make_answers(atlases), demo.MODELS, strict=True):
         about = wire.unpack(answers.packet("about")[0])
         assert about["model"] == model

@@ -21,11 +21,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 ORDER = (
     "names", "store", "images", "models", "record.watch", "record.places", "record.prove",
     "record.write", "measure", "layout", "studies", "page.wire", "page.answers", "page.live",
-    "page.hosts", "cli", "__main__", "__init__",
+    "page.hosts", "atlas", "cli", "__main__", "__init__",
 )  # fmt: skip
-# Only inside functions: a server may run without a model; atlas.layout(…) and atlas.measure(…)
-# make what is missing.
-LATE = {"store": {"layout", "studies"}}
 HOMES = {
     "torch": {"models", "record", "layout"},
     "transformers": {"models", "record"},
@@ -48,19 +45,18 @@ def folder(file: Path) -> str:
     return name_of(file).partition(".")[0]
 
 
-def nodes(node: ast.AST, late: bool) -> Iterator[ast.AST]:
-    """All of the code below a node, or what of it runs at import."""
+def nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """All of the code below a node, but for what only the type checker reads."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
-            continue  # read by the type checker alone
+            continue
         yield child
-        if late or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from nodes(child, late)
+        yield from nodes(child)
 
 
-def imported(file: Path, late: bool = True) -> Iterator[str]:
-    """Every module that a file names in an import; `late` counts those inside functions too."""
-    for node in nodes(ast.parse(file.read_text()), late):
+def imported(file: Path) -> Iterator[str]:
+    """Every module that a file names in an import, inside functions too."""
+    for node in nodes(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -69,9 +65,9 @@ def imported(file: Path, late: bool = True) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def ours(file: Path, late: bool = True) -> set[str]:
+def ours(file: Path) -> set[str]:
     """The rooms of ours that a file imports."""
-    names = {name.removeprefix("attention_atlas.") for name in imported(file, late)
+    names = {name.removeprefix("attention_atlas.") for name in imported(file)
              if name.startswith("attention_atlas.")}  # fmt: skip
     return {room(name) for name in names if not _is_package(name)}
 
@@ -96,11 +92,10 @@ def test_arrows_never_turn_back(file: Path) -> None:
     name = name_of(file)
     here = room(name)
     if name.endswith("__init__") and here not in ORDER:
-        return  # record and page only hold rooms
+        assert not ours(file), "record and page only hold rooms"
+        return
     assert here in ORDER, "a new room needs its place in the order"
-    allowed = set(ORDER[: ORDER.index(here) + 1])
-    assert ours(file, late=False) <= allowed
-    assert ours(file) <= allowed | LATE.get(here, set())
+    assert ours(file) <= set(ORDER[: ORDER.index(here) + 1])
 
 
 def loaded_by(code: str) -> set[str]:

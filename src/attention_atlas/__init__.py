@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attention_atlas.atlas import Atlas, capture
+    from attention_atlas.atlas import open_atlas as open
     from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
     from attention_atlas.names.errors import (
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
         neuron_view,
     )
     from attention_atlas.record.prove.check import check
-    from attention_atlas.record.write.capture import capture
-    from attention_atlas.store.reader import Atlas
-    from attention_atlas.store.reader import open_atlas as open
 
 __all__ = [
     "Atlas",
@@ -60,7 +59,7 @@ __all__ = [
 
 # Where each public name lives; loaded when first asked for, so that importing costs nothing.
 _HOMES = {
-    "Atlas": ("store.reader", "Atlas"),
+    "Atlas": ("atlas", "Atlas"),
     "AtlasError": ("names.errors", "AtlasError"),
     "Head": ("names.head", "Head"),
     "InputError": ("names.errors", "InputError"),
@@ -68,7 +67,7 @@ _HOMES = {
     "PickError": ("names.errors", "PickError"),
     "StoreError": ("names.errors", "StoreError"),
     "View": ("page.hosts.views", "View"),
-    "capture": ("record.write.capture", "capture"),
+    "capture": ("atlas", "capture"),
     "check": ("record.prove.check", "check"),
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),
@@ -79,7 +78,7 @@ _HOMES = {
     "image_view": ("page.hosts.views", "image_view"),
     "model_view": ("page.hosts.views", "model_view"),
     "neuron_view": ("page.hosts.views", "neuron_view"),
-    "open": ("store.reader", "open_atlas"),
+    "open": ("atlas", "open_atlas"),
 }
 
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.atlas import Atlas
 from attention_atlas.layout import run
 from attention_atlas.layout.plan import Options
 from attention_atlas.layout.run import layout_atlas
 from attention_atlas.layout.sample import sample
 from attention_atlas.names.errors import InputError, StoreError
 from attention_atlas.store.maps import FIGURES, pack, read_map
-from attention_atlas.store.reader import Atlas
 
 TEXTS = ["The old doctor walks home because it is late.", "A cat sleeps.", "Who sold the bridge?"]
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attention_atlas.atlas import Atlas
 from attention_atlas.page.answers.colours import kind_of
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
 from tests import planted
 from tests.tolerance import reading_tolerance, step_tolerance, sum_tolerance
 

@@ -9,9 +9,9 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.stats import spearmanr
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
+from attention_atlas.atlas import Atlas
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
 from tests import planted
 
 MAPS = ("umap-2d", "pca-2d")

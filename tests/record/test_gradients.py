@@ -23,7 +23,7 @@ VISITS, HEADS = 3, 4
 @pytest.fixture
 def albert() -> Loaded:
     """Three visits to one layer, in float64, so that only a wrong gate makes a difference."""
-    tokenizer = load("builtin:bert").processor
+    tokenizer: Any = load("builtin:bert").processor
     config = AlbertConfig(
         vocab_size=len(tokenizer), hidden_size=32, embedding_size=16, num_hidden_layers=VISITS,
         num_attention_heads=HEADS, intermediate_size=48, max_position_embeddings=64,

@@ -23,9 +23,9 @@ def compare(
 ) -> None:
     """Set models side by side on the same texts: importance, RI, kinds, heads that differ most."""
     from attention_atlas.measure.compare import compare as make
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.store.reader import StoredAtlas
 
-    atlases = [open_atlas(path) for path in (first, second, *(others or ()))]
+    atlases = [StoredAtlas.open(path) for path in (first, second, *(others or ()))]
     if save is not None:
         from attention_atlas.page.hosts.export import save_comparison
 

@@ -8,7 +8,7 @@ from attention_atlas.cli.hosting import Hosting, show
 from attention_atlas.cli.talk import receipt_table, say, summary
 
 if TYPE_CHECKING:
-    from attention_atlas.store.reader import Atlas
+    from attention_atlas.store.reader import StoredAtlas
 
 
 def demo(
@@ -37,7 +37,7 @@ def demo(
             print(line)
 
 
-def strongest_links(atlas: "Atlas") -> list[str]:
+def strongest_links(atlas: "StoredAtlas") -> list[str]:
     """For each head, the pair of tokens with the largest weight over all inputs."""
     import numpy as np
 

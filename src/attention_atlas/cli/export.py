@@ -16,9 +16,9 @@ def export(
     exact: Exact = False,
 ) -> None:
     """Write an atlas as one HTML file, a figure, or a folder for any web host."""
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.store.reader import StoredAtlas
 
-    opened = open_atlas(atlas)
+    opened = StoredAtlas.open(atlas)
     if output.suffix:
         from attention_atlas.page.answers.maps import map_files
         from attention_atlas.page.hosts.views import first_view, matrix_view

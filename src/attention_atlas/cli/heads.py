@@ -12,7 +12,7 @@ from attention_atlas.names.head import Head
 if TYPE_CHECKING:
     import pandas as pd
 
-    from attention_atlas.store.reader import Atlas
+    from attention_atlas.atlas import Atlas
 
 Shape = Literal["parallel", "radioactive", "homogeneous", "X-type", "compound", "mixed"]
 _SHOWN = ("importance", "importance-chosen", "entropy", "first-token", "previous", "induction")
@@ -32,7 +32,7 @@ def heads(
     as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
 ) -> None:
     """List the heads of an atlas with kinds and scores; measures it first if need be."""
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.atlas import open_atlas
 
     opened = open_atlas(atlas)
     scores = opened.measure()

@@ -8,7 +8,7 @@ from attention_atlas.names.options import option
 
 if TYPE_CHECKING:
     from attention_atlas.page.live.desks import Models
-    from attention_atlas.store.reader import Atlas
+    from attention_atlas.store.reader import StoredAtlas
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Hosting:
     browser: bool = option(True, "Open a browser.")
 
 
-def show(atlases: "list[Atlas]", hosting: Hosting, models: "Models" = ()) -> None:
+def show(atlases: "list[StoredAtlas]", hosting: Hosting, models: "Models" = ()) -> None:
     """Serve atlases until interrupted."""
     from attention_atlas.page.hosts.launch import serve
 

@@ -21,7 +21,7 @@ def layout(
     as_json: Annotated[bool, typer.Option("--json", help="Each head's fidelity as JSON.")] = False,
 ) -> None:
     """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.atlas import open_atlas
 
     made = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
     figures = {head: made.of(head)[1] for group in made.groups.values() for head in group.heads}

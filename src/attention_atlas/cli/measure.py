@@ -26,7 +26,7 @@ def measure(
     as_json: Annotated[bool, typer.Option("--json", help="The measures as JSON.")] = False,
 ) -> None:
     """Score every head of an atlas and name its kind. What is already measured is kept."""
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.atlas import open_atlas
     from attention_atlas.studies.measure import measure as run
 
     opened = open_atlas(atlas)

@@ -16,9 +16,9 @@ def report(
     ],
 ) -> None:
     """Write what is known of every head as one page for reading and printing."""
+    from attention_atlas.atlas import open_atlas
     from attention_atlas.measure.report import report as make
     from attention_atlas.measure.report import write_report
-    from attention_atlas.store.reader import open_atlas
 
     opened = open_atlas(atlas)
     scores = opened.measure()

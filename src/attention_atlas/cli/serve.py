@@ -21,8 +21,8 @@ def serve(
 ) -> None:
     """Show atlases in the browser; another --host than this machine gets a token in its link."""
     from attention_atlas.page.live.model import LiveModel, give_out
-    from attention_atlas.store.reader import open_atlas
+    from attention_atlas.store.reader import StoredAtlas
 
-    opened = [open_atlas(path) for path in atlases]
+    opened = [StoredAtlas.open(path) for path in atlases]
     live = [LiveModel(name, **keywords(loading)) for name in model or ()]
     show(opened, hosting, give_out(live, opened))

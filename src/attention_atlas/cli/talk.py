@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from attention_atlas.store.manifest import Receipt
-    from attention_atlas.store.reader import Atlas
+    from attention_atlas.store.reader import StoredAtlas
 
 
 def say(text: str) -> None:
@@ -28,7 +28,7 @@ def resumable(output: Path) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def summary(atlas: "Atlas") -> str:
+def summary(atlas: "StoredAtlas") -> str:
     """Describe an atlas in one line: how many inputs and tokens, how exact."""
     receipt = atlas.receipt
     lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]

@@ -18,13 +18,13 @@ from attention_atlas.layout.neighbours import as_points
 from attention_atlas.layout.place import Known, place
 from attention_atlas.names.head import Head
 from attention_atlas.store.maps import Float32, Group, Map
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def place_input(
-    atlas: Atlas, made: Map, group: Group, rows: Callable[[str], Rows], added: Atlas
+    atlas: StoredAtlas, made: Map, group: Group, rows: Callable[[str], Rows], added: StoredAtlas
 ) -> Float32:
     """Places (heads, N + M, dims) of all tokens of `added`: 0 to 1 across each head's box.
 

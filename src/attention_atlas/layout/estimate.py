@@ -6,13 +6,13 @@ A head costs a little for itself, then in proportion to its points, and to the s
 """
 
 from attention_atlas.layout.methods import METHODS
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 TOKENS = 5000  # on a map at most, if nothing else is asked for
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
 
 
-def estimate(atlas: Atlas, method: str, cores: int, tokens: int = TOKENS) -> float:
+def estimate(atlas: StoredAtlas, method: str, cores: int, tokens: int = TOKENS) -> float:
     """Estimate the seconds that a map takes on a CPU."""
     once, thousand, million = METHODS[method].costs
     streams = atlas.tokens()["stream"].value_counts()

@@ -15,7 +15,7 @@ from attention_atlas.layout.joint import JOINTS
 from attention_atlas.layout.methods import METHODS, find_method
 from attention_atlas.layout.sample import Numbers, sample
 from attention_atlas.names.errors import InputError
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Task:
     inputs: tuple[Numbers, Numbers]  # their inputs
 
 
-def plan(atlas: Atlas, options: Options) -> list[Task]:
+def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
     """Group heads by their tokens and draw the sample of each group."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     several = len(atlas.towers) > 1

@@ -34,13 +34,13 @@ from attention_atlas.names.errors import AtlasError, InputError, StoreError
 from attention_atlas.names.progress import bar
 from attention_atlas.store.files import Array, write_tensors
 from attention_atlas.store.maps import FIGURES, Group, Map, pack, read_map, write_map
-from attention_atlas.store.reader import Atlas, open_atlas
+from attention_atlas.store.reader import StoredAtlas
 
 Watch = Callable[[int, int], None]  # told heads done, of how many; may raise to stop the run
 
 
 def layout_atlas(
-    atlas: Atlas, options: Options, progress: bool = True, workers: int | None = None,
+    atlas: StoredAtlas, options: Options, progress: bool = True, workers: int | None = None,
     watch: Watch = lambda done, total: None,
 ) -> Map:  # fmt: skip
     """The map of an atlas: read if it is there with the same options, else made."""
@@ -61,7 +61,7 @@ def layout_atlas(
 
 
 def _make_all(
-    atlas: Atlas, options: Options, tasks: list[Task], chunks: list[Chunk], parts: Path,
+    atlas: StoredAtlas, options: Options, tasks: list[Task], chunks: list[Chunk], parts: Path,
     progress: bool, workers: int | None, watch: Watch,
 ) -> None:  # fmt: skip
     points = sum(len(task.heads) * (len(task.queries) + len(task.keys)) for task in tasks)
@@ -84,7 +84,7 @@ def _make_all(
 
 
 def make_chunks(
-    atlas: Atlas, options: Options, tasks: list[Task], chunks: list[Chunk], parts: Path,
+    atlas: StoredAtlas, options: Options, tasks: list[Task], chunks: list[Chunk], parts: Path,
     show: Callable[[int], None] = lambda done: None, every: slice = slice(None),
 ) -> None:  # fmt: skip
     for done, number in enumerate(range(len(chunks))[every]):
@@ -97,7 +97,7 @@ def make_chunks(
 
 
 def make_chunk(
-    atlas: Atlas, options: Options, task: Task, heads: tuple[str, ...]
+    atlas: StoredAtlas, options: Options, task: Task, heads: tuple[str, ...]
 ) -> dict[str, Array]:
     device = torch.device(options.device)
 
@@ -133,7 +133,7 @@ def _columns(figures: Fidelity) -> Array:
 
 
 def _share_out(
-    atlas: Atlas, options: Options, chunks: int, parts: Path, workers: int,
+    atlas: StoredAtlas, options: Options, chunks: int, parts: Path, workers: int,
     show: Callable[[int], None],
 ) -> None:  # fmt: skip
     """One process per core, each with every so-manieth chunk; what they write is the progress."""
@@ -173,7 +173,7 @@ def work(number: int, asked: str) -> None:
     """What one of the processes does."""
     torch.set_num_threads(1)
     what = json.loads(asked)
-    atlas, options = open_atlas(what["atlas"]), Options(**what["options"])
+    atlas, options = StoredAtlas.open(what["atlas"]), Options(**what["options"])
     tasks = plan(atlas, options)
     make_chunks(
         atlas, options, tasks, cut_chunks(tasks, options), _parts_folder(atlas, options),
@@ -204,7 +204,7 @@ def _asked(options: Options) -> dict[str, object]:
     return {name: value for name, value in asdict(options).items() if name != "device"}
 
 
-def _parts_folder(atlas: Atlas, options: Options) -> Path:
+def _parts_folder(atlas: StoredAtlas, options: Options) -> Path:
     """Named after the options, so that parts of another run are never mixed in."""
     key = hashlib.sha256(json.dumps(asdict(options), sort_keys=True).encode()).hexdigest()[:12]
     folder = atlas.path / "layouts" / f"{options.name}.{key}.parts"

@@ -16,7 +16,7 @@ from attention_atlas.measure.look import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.passes import Piece, pieces
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 ROWS = 128  # sampled
 LONGEST = 512  # keys; a longer row says little more and costs much
@@ -36,7 +36,7 @@ class Alike:
         return [(self.heads[i], float(row[i])) for i in order[:count]]
 
 
-def alike(atlas: Atlas, seed: int = 0) -> Alike:
+def alike(atlas: StoredAtlas, seed: int = 0) -> Alike:
     """All heads whose rows and keys are the same tokens, set against each other."""
     rows = sample_rows(atlas, seed)
     heads, attention = gather(atlas, rows)
@@ -45,7 +45,7 @@ def alike(atlas: Atlas, seed: int = 0) -> Alike:
     return Alike(tuple(heads), divergence, scaled(divergence), clusters(divergence))
 
 
-def sample_rows(atlas: Atlas, seed: int) -> dict[int, npt.NDArray[np.intp]]:
+def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, npt.NDArray[np.intp]]:
     """Input → rows, at most ROWS in all; first rows, which have no choice, are left out."""
     stream = atlas.towers[0].layers[0].queries
     frame = atlas.tokens(stream=stream)
@@ -60,14 +60,16 @@ def sample_rows(atlas: Atlas, seed: int) -> dict[int, npt.NDArray[np.intp]]:
     }
 
 
-def gather(atlas: Atlas, rows: dict[int, npt.NDArray[np.intp]]) -> tuple[list[str], list[Floats]]:
+def gather(
+    atlas: StoredAtlas, rows: dict[int, npt.NDArray[np.intp]]
+) -> tuple[list[str], list[Floats]]:
     """Head names, and for each input with rows (heads, rows, M)."""
     names, found = of_first_stream(atlas, set(rows), lambda one: one.weights[:, rows[one.input]])
     return names, [found[number] for number in sorted(found)]
 
 
 def of_first_stream(
-    atlas: Atlas, inputs: set[int], take: Callable[[Piece], Floats]
+    atlas: StoredAtlas, inputs: set[int], take: Callable[[Piece], Floats]
 ) -> tuple[list[str], dict[int, Floats]]:
     """Heads that look from the first stream at itself, and what `take` gives of them by input."""
     names: list[str] = []

@@ -6,7 +6,7 @@ from typing import Any
 from attention_atlas.measure.alike import Alike
 from attention_atlas.measure.anomalies import anomalies
 from attention_atlas.names.errors import PickError
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 MOST = 6  # relations on a card
@@ -23,7 +23,7 @@ class Card:
     relations: list[dict[str, Any]]  # of given trees, those it follows better than an offset does
 
 
-def card(atlas: Atlas, scores: Scores, head: str, similar: Alike | None = None) -> Card:
+def card(atlas: StoredAtlas, scores: Scores, head: str, similar: Alike | None = None) -> Card:
     rows = scores.table[scores.table["head"] == head]
     kinds = scores.kinds[scores.kinds["head"] == head]
     if not len(rows):
@@ -41,7 +41,7 @@ def card(atlas: Atlas, scores: Scores, head: str, similar: Alike | None = None) 
     )  # fmt: skip
 
 
-def _relations(atlas: Atlas, head: str) -> list[dict[str, Any]]:
+def _relations(atlas: StoredAtlas, head: str) -> list[dict[str, Any]]:
     table = atlas.relations()
     if table is None:
         return []

@@ -18,7 +18,7 @@ from attention_atlas.measure.tokens import TokenTable, what_shows
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.passes import Piece, pieces
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 Done = Callable[[int], None]
 
@@ -36,8 +36,8 @@ class Collected:
 
 
 def collect(
-    atlas: Atlas, measures: Mapping[str, Measure], seed: int = 0, done: Done = lambda count: None,
-    only: set[int] | None = None,
+    atlas: StoredAtlas, measures: Mapping[str, Measure], seed: int = 0,
+    done: Done = lambda count: None, only: set[int] | None = None,
 ) -> list[Collected]:  # fmt: skip
     """Every layer of an atlas, gone through once; `done` hears of inputs × layers.
 
@@ -55,7 +55,7 @@ def collect(
     return [one.collected() for one in gathered]
 
 
-def refuse_short(atlas: Atlas) -> None:
+def refuse_short(atlas: StoredAtlas) -> None:
     """An atlas of one-token inputs has nothing to choose between."""
     longest = atlas.tokens().groupby(["input", "stream"]).size().max()
     if longest < 2:
@@ -69,7 +69,7 @@ class Gathering:
     """One layer on its way."""
 
     def __init__(
-        self, atlas: Atlas, tower: Tower, layer: Layer, measures: Iterable[Measure], seed: int
+        self, atlas: StoredAtlas, tower: Tower, layer: Layer, measures: Iterable[Measure], seed: int
     ):
         self.atlas, self.tower, self.layer, self.seed = atlas, tower, layer, seed
         self.square = layer.queries == layer.keys

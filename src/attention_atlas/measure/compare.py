@@ -19,7 +19,7 @@ from attention_atlas.measure.look import Floats
 from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.passes import Piece
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 INPUTS = 16  # shared inputs on which heads are set against each other
@@ -67,7 +67,9 @@ class Comparison:
         return sorted(zip(self.heads[0], map(float, away), strict=True), key=lambda one: -one[1])
 
 
-def compare(first: Atlas, second: Atlas, *others: Atlas, seed: int = 0) -> Comparison:
+def compare(
+    first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0
+) -> Comparison:
     """Atlases of the same texts; what is not measured yet is measured."""
     atlases = (first, second, *others)
     shared = shared_inputs(*atlases)
@@ -84,7 +86,7 @@ def compare(first: Atlas, second: Atlas, *others: Atlas, seed: int = 0) -> Compa
     )  # fmt: skip
 
 
-def shared_inputs(*atlases: Atlas) -> list[tuple[int, ...]]:
+def shared_inputs(*atlases: StoredAtlas) -> list[tuple[int, ...]]:
     """Numbers of the inputs that have the same text in all."""
     places = [{key: number for number, key in enumerate(_texts(atlas))} for atlas in atlases]
     found = [
@@ -98,7 +100,7 @@ def shared_inputs(*atlases: Atlas) -> list[tuple[int, ...]]:
     return found
 
 
-def _texts(atlas: Atlas) -> list[tuple[str, str]]:
+def _texts(atlas: StoredAtlas) -> list[tuple[str, str]]:
     frame = atlas.inputs()
     if not frame["kind"].isin(["text", "pair"]).all():
         raise InputError(f"{atlas.path.name} holds inputs that are no texts; compare texts")
@@ -106,14 +108,14 @@ def _texts(atlas: Atlas) -> list[tuple[str, str]]:
     return [(str(text), second) for text, second in zip(frame["text"], seconds, strict=True)]
 
 
-def _measured(atlas: Atlas, inputs: set[int]) -> Scores:
+def _measured(atlas: StoredAtlas, inputs: set[int]) -> Scores:
     """Scores of these inputs; those of the whole atlas where these are all of them."""
     if len(inputs) == atlas.manifest.inputs:
         return measure_atlas(atlas, progress=False)
     return measure_some(atlas, inputs)
 
 
-def _note(atlases: tuple[Atlas, ...], shared: int, same: bool) -> str:
+def _note(atlases: tuple[StoredAtlas, ...], shared: int, same: bool) -> str:
     sizes = " and ".join(str(atlas.manifest.inputs) for atlas in atlases)
     whole = all(atlas.manifest.inputs == shared for atlas in atlases)
     count = "1 input is" if shared == 1 else f"{shared} inputs are"
@@ -127,7 +129,7 @@ def _note(atlases: tuple[Atlas, ...], shared: int, same: bool) -> str:
     )
 
 
-def _names(atlases: tuple[Atlas, ...]) -> tuple[str, ...]:
+def _names(atlases: tuple[StoredAtlas, ...]) -> tuple[str, ...]:
     """Models' names, told apart by their folders or, at last, by their place."""
     names = [atlas.manifest.model for atlas in atlases]
     for more in ([atlas.path.name for atlas in atlases], range(len(atlases))):
@@ -138,7 +140,7 @@ def _names(atlases: tuple[Atlas, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _same_tokens(atlases: tuple[Atlas, ...], numbers: tuple[int, ...]) -> bool:
+def _same_tokens(atlases: tuple[StoredAtlas, ...], numbers: tuple[int, ...]) -> bool:
     texts = [
         _own_tokens(atlas, number)["text"].tolist()
         for atlas, number in zip(atlases, numbers, strict=True)
@@ -146,12 +148,12 @@ def _same_tokens(atlases: tuple[Atlas, ...], numbers: tuple[int, ...]) -> bool:
     return all(one == texts[0] for one in texts)
 
 
-def _own_tokens(atlas: Atlas, number: int) -> pd.DataFrame:
+def _own_tokens(atlas: StoredAtlas, number: int) -> pd.DataFrame:
     return atlas.tokens(number, atlas.towers[0].layers[0].queries)
 
 
 def _divergence(
-    atlases: tuple[Atlas, ...], shared: list[tuple[int, ...]], same: bool, seed: int
+    atlases: tuple[StoredAtlas, ...], shared: list[tuple[int, ...]], same: bool, seed: int
 ) -> tuple[tuple[tuple[str, ...], ...], Floats]:
     """Names of the heads of each atlas, and (all heads, all heads) on a sample of rows."""
     tables = [
@@ -186,7 +188,7 @@ def _sample(lengths: list[int], seed: int) -> list[Floats]:
     return [picked[picked[:, 0] == at, 1] for at in range(len(lengths))]
 
 
-def _all_weights(atlas: Atlas, numbers: list[int]) -> tuple[list[str], list[Floats]]:
+def _all_weights(atlas: StoredAtlas, numbers: list[int]) -> tuple[list[str], list[Floats]]:
     """Names of the heads of the first stream, and (heads, N, N) for each input."""
     names, found = of_first_stream(atlas, set(numbers), _whole)
     return names, [found[number] for number in numbers]

@@ -19,7 +19,7 @@ from attention_atlas.images.upright import CYCLIC
 from attention_atlas.measure.look import Floats
 from attention_atlas.names.head import Head
 from attention_atlas.store.patch_places import seated
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 KNOWN = "known "
 SEEN = ("brightness", "hue")  # of the picture itself, where nothing better is known
@@ -42,7 +42,7 @@ class Values:
         return self.values.dtype == object
 
 
-def order_rows(atlas: Atlas, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def order_rows(atlas: StoredAtlas, seed: int = 0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Rows for the table of scores, and what goes with each score's name."""
     rows: list[dict[str, Any]] = []
     told: dict[str, dict[str, str]] = {}

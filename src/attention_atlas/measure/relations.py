@@ -15,7 +15,7 @@ import pandas as pd
 from attention_atlas.measure import boot
 from attention_atlas.measure.look import Bools, Floats
 from attention_atlas.measure.trees import OFFSETS, Choices, Matched, right
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 COLUMNS = (
     "head", "relation", "way", "right", "baseline", "offset", "above", "low", "high", "words",
@@ -36,7 +36,7 @@ class _Counts:
 class Relations:
     """Counts, as choices pass by; then a table."""
 
-    def __init__(self, atlas: Atlas, matched: dict[int, Matched]):
+    def __init__(self, atlas: StoredAtlas, matched: dict[int, Matched]):
         self.matched = matched
         self.names = [str(name) for name in atlas.heads()["head"]]
         layers = [layer.heads for tower in atlas.towers for layer in tower.layers]

@@ -15,7 +15,7 @@ from attention_atlas.measure.importance import importance_table
 from attention_atlas.measure.relations import best_heads
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.files import write_whole
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 COLOURS = {
@@ -44,7 +44,7 @@ figcaption { font-size: 12px; max-width: 20rem } small { color: #5b5f66 }
 """
 
 
-def write_report(atlas: Atlas, path: Path) -> None:
+def write_report(atlas: StoredAtlas, path: Path) -> None:
     """The report of a measured atlas."""
     scores = atlas.scores()
     if scores is None:
@@ -57,7 +57,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def report(atlas: Atlas, scores: Scores) -> str:
+def report(atlas: StoredAtlas, scores: Scores) -> str:
     model = escape(atlas.manifest.model)
     parts = [
         f"<h1>The heads of {model}</h1>",
@@ -90,7 +90,7 @@ def _table(frame: pd.DataFrame, caption: str) -> str:
     return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{rows}</table>"
 
 
-def _grid(atlas: Atlas, colours: dict[str, str], titles: dict[str, str]) -> str:
+def _grid(atlas: StoredAtlas, colours: dict[str, str], titles: dict[str, str]) -> str:
     """Layers down, heads across, a square a head; towers below each other."""
     squares, top, wide = [], 0, 0
     for tower in atlas.towers:
@@ -109,7 +109,7 @@ def _grid(atlas: Atlas, colours: dict[str, str], titles: dict[str, str]) -> str:
     return f'<svg width="{wide}" height="{top}" role="img">{"".join(squares)}</svg>'
 
 
-def _kinds(atlas: Atlas, scores: Scores) -> str:
+def _kinds(atlas: StoredAtlas, scores: Scores) -> str:
     rows = scores.kinds
     colours = {head: COLOURS[kind] for head, kind in zip(rows["head"], rows["kind"], strict=True)}
     titles = {
@@ -125,7 +125,7 @@ def _kinds(atlas: Atlas, scores: Scores) -> str:
     return f"<figure>{_grid(atlas, colours, titles)}<figcaption>{key}</figcaption></figure>"
 
 
-def _picture(atlas: Atlas, scores: Scores, measure: str) -> str:
+def _picture(atlas: StoredAtlas, scores: Scores, measure: str) -> str:
     rows = scores.table[scores.table["measure"] == measure]
     if not len(rows):
         return ""
@@ -159,7 +159,7 @@ def _odd(scores: Scores) -> str:
     return f"<ol>{items}</ol>"
 
 
-def _relations(atlas: Atlas) -> list[str]:
+def _relations(atlas: StoredAtlas) -> list[str]:
     """Where trees were given: who follows each relation best."""
     table = atlas.relations()
     if table is None:

@@ -23,7 +23,7 @@ from attention_atlas.measure.weights import alike_rows
 from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
 from attention_atlas.store.manifest import Layer, Tower
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 CHANCES = {
@@ -49,7 +49,7 @@ class Extra:
 
 
 def measure_atlas(
-    atlas: Atlas, extras: Sequence[Extra] = (), *, seed: int = 0, again: bool = False,
+    atlas: StoredAtlas, extras: Sequence[Extra] = (), *, seed: int = 0, again: bool = False,
     progress: bool = True,
 ) -> Scores:  # fmt: skip
     """The scores of an atlas: read if they are there, with extras added, else made."""
@@ -64,12 +64,12 @@ def measure_atlas(
     return scores
 
 
-def measure_some(atlas: Atlas, inputs: set[int], seed: int = 0) -> Scores:
+def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
     """The scores of some inputs of an atlas; they are not kept."""
     return _made(atlas, seed, False, inputs)
 
 
-def _made(atlas: Atlas, seed: int, progress: bool, only: set[int] | None = None) -> Scores:
+def _made(atlas: StoredAtlas, seed: int, progress: bool, only: set[int] | None = None) -> Scores:
     layers = sum(len(tower.layers) for tower in atlas.towers)
     count = atlas.manifest.inputs if only is None else len(only)
     with bar("measuring", count * layers, progress) as draw:
@@ -94,7 +94,7 @@ def told(measure: Measure) -> dict[str, str]:
     }
 
 
-def score_rows(atlas: Atlas, one: Collected) -> list[dict[str, Any]]:
+def score_rows(atlas: StoredAtlas, one: Collected) -> list[dict[str, Any]]:
     shape = len(one.measures), one.layer.heads
     bounds = np.repeat([measure.bounds for measure in one.measures], one.layer.heads, axis=0)
     low, high = one.scores.interval(bounds)
@@ -116,7 +116,7 @@ def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def kind_rows(atlas: Atlas, one: Collected) -> list[dict[str, Any]]:
+def kind_rows(atlas: StoredAtlas, one: Collected) -> list[dict[str, Any]]:
     rows = []
     for head in range(one.layer.heads):
         found = one.tally.of(head)
@@ -131,11 +131,11 @@ def kind_rows(atlas: Atlas, one: Collected) -> list[dict[str, Any]]:
     return rows
 
 
-def head_name(atlas: Atlas, tower: Tower, layer: Layer, head: int) -> str:
+def head_name(atlas: StoredAtlas, tower: Tower, layer: Layer, head: int) -> str:
     return str(Head(tower.name if len(atlas.towers) > 1 else "", layer.layer, head))
 
 
-def _with(scores: Scores, atlas: Atlas, extras: Sequence[Extra], seed: int) -> Scores:
+def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int) -> Scores:
     """Extras take the place of scores of the same name."""
     if not extras:
         return scores
@@ -167,7 +167,7 @@ def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any
     ]
 
 
-def values_by_input(atlas: Atlas, name: str, seed: int) -> tuple[Floats, Floats, Measure]:
+def values_by_input(atlas: StoredAtlas, name: str, seed: int) -> tuple[Floats, Floats, Measure]:
     """(inputs, heads) and (heads,): one score of a small atlas input by input, and its chance."""
     measure = MEASURES[name]
     tokens = TokenTable(atlas)

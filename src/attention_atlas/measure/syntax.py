@@ -17,14 +17,14 @@ from attention_atlas.measure.look import Floats
 from attention_atlas.measure.relations import Relations
 from attention_atlas.measure.run import Extra
 from attention_atlas.measure.trees import OFFSETS, match, right, walk
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 NAME = "syntax"
 FORMULA = "share of words whose most attended word is linked to it in the tree − the best offset's"
 SOURCE = "Clark et al. 2019; trees from the CoNLL-U file given"
 
 
-def syntax(atlas: Atlas, path: str | Path, seed: int = 0) -> tuple[Extra, pd.DataFrame]:
+def syntax(atlas: StoredAtlas, path: str | Path, seed: int = 0) -> tuple[Extra, pd.DataFrame]:
     """Agreement of every head with the trees of a CoNLL-U file: in all, and by relation."""
     matched = match(atlas, read_conllu(path), Path(path).name)
     layers = [layer for tower in atlas.towers for layer in tower.layers]

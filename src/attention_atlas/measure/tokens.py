@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.store.patch_places import places, seated
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 _MARKS = "Ġ▁Ċ#· \n\t"  # with which tokenizers write spaces, line ends and pieces
 
@@ -12,7 +12,7 @@ _MARKS = "Ġ▁Ċ#· \n\t"  # with which tokenizers write spaces, line ends and 
 class TokenTable:
     """Ids and marks of the tokens of every input and stream."""
 
-    def __init__(self, atlas: Atlas):
+    def __init__(self, atlas: StoredAtlas):
         frame = atlas.tokens()
         self._inputs = frame["input"].to_numpy()
         self._streams = frame["stream"].to_numpy()
@@ -41,7 +41,7 @@ class TokenTable:
         return np.asarray(self._places[mine])
 
 
-def what_shows(atlas: Atlas, stream: str) -> set[str]:
+def what_shows(atlas: StoredAtlas, stream: str) -> set[str]:
     """patches: tokens of a stream show parts of pictures; mixed: others of it are words."""
     frame = atlas.tokens(stream=stream)
     patch = seated(frame)

@@ -16,7 +16,7 @@ from attention_atlas.measure.conllu import Sentence
 from attention_atlas.measure.look import Bools, Floats
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.passes import pieces
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 REACH = 8  # words; offsets tried for the best fixed one
 OFFSETS = (*range(-REACH, 0), *range(1, REACH + 1))
@@ -57,7 +57,7 @@ class Choices:
     seen: Bools  # (W, W)
 
 
-def match(atlas: Atlas, sentences: Sequence[Sentence], file: str) -> dict[int, Matched]:
+def match(atlas: StoredAtlas, sentences: Sequence[Sentence], file: str) -> dict[int, Matched]:
     """Input → its tree, for every input whose text is a sentence of the file."""
     known = {sentence.text.strip(): sentence for sentence in sentences}
     texts = atlas.inputs()["text"]
@@ -76,7 +76,7 @@ def match(atlas: Atlas, sentences: Sequence[Sentence], file: str) -> dict[int, M
     return {place: one for place, one in made.items() if len(one.words) > 1}
 
 
-def walk(atlas: Atlas, matched: dict[int, Matched]) -> Iterator[Choices]:
+def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
     """Every head that looks from the first stream at itself, on every input with a tree."""
     stream = atlas.towers[0].layers[0].queries
     base = number = 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.names.head import Head
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 NAME = "weight-correlation"
 WORDS = {
@@ -22,7 +22,7 @@ WORDS = {
 }
 
 
-def alike_rows(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
+def alike_rows(atlas: StoredAtlas) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
     """Rows for the table of scores, and what goes with the name; none for older atlases."""
     known = atlas.manifest.options.get("weight_correlation") or {}
     rows = []

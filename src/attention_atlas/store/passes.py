@@ -1,7 +1,8 @@
 """How is a whole atlas gone through once, in bounded memory?
 
 A shard and layer at a time: its vectors are read once, and each input's weights are recomputed from
-them, a few heads together where the input is long. `Atlas.weights` is for asking after one head.
+them, a few heads together where the input is long. For one head ask
+`StoredAtlas.weights`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from attention_atlas.names.errors import StoreError
 from attention_atlas.store import softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.manifest import Layer, Tower
-from attention_atlas.store.reader import Atlas, Float32, Shard
+from attention_atlas.store.reader import Float32, Shard, StoredAtlas
 from attention_atlas.store.shard import unpack_form
 
 LARGEST = 4_000_000  # weights at once
@@ -34,7 +35,7 @@ class Piece:
 
 
 def pieces(
-    atlas: Atlas, number: int, tower: Tower, layer: Layer, only: set[int] | None = None
+    atlas: StoredAtlas, number: int, tower: Tower, layer: Layer, only: set[int] | None = None
 ) -> Iterator[Piece]:
     """Every input of shard `number` (or those in `only`), in order, in one layer."""
     shard, stem = atlas.shard(number), f"{tower.name}.L{layer.layer}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,24 +29,7 @@ from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import unpack_form
 from attention_atlas.store.write import JOURNAL, is_whole
 
-if TYPE_CHECKING:
-    from attention_atlas.store.maps import Map
-
 Float32 = npt.NDArray[np.float32]
-
-
-def open_atlas(folder: str | Path) -> Atlas:
-    """The atlas in a folder; refuses one that is unfinished, damaged or newer."""
-    path = Path(folder)
-    if is_whole(path):
-        return Atlas(path, Manifest.read(path))
-    if (path / JOURNAL).exists():
-        raise StoreError(
-            f"{path} is not finished; run the command that began it again and it goes on"
-        )
-    if not path.exists():
-        raise StoreError(f"there is no atlas at {path}")
-    raise StoreError(f"{path} is not an atlas: it has no {NAME}")
 
 
 class Shard:
@@ -88,8 +71,8 @@ class Terms:
     added: Float32 | None  # (N, M), after the soft cap
 
 
-class Atlas:
-    """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
+class StoredAtlas:
+    """One model over some inputs, stored in a folder: all that can be read from it."""
 
     def __init__(self, path: Path, manifest: Manifest, just_written: bool = False):
         self.path = path
@@ -97,6 +80,20 @@ class Atlas:
         self._just_written = just_written  # by this very run, so that checksums need no look
         self._shards: dict[int, Shard] = {}
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open the atlas in a folder; refuses one that is unfinished, damaged or newer."""
+        path = Path(folder)
+        if is_whole(path):
+            return cls(path, Manifest.read(path))
+        if (path / JOURNAL).exists():
+            raise StoreError(
+                f"{path} is not finished; run the command that began it again and it goes on"
+            )
+        if not path.exists():
+            raise StoreError(f"there is no atlas at {path}")
+        raise StoreError(f"{path} is not an atlas: it has no {NAME}")
 
     def __repr__(self) -> str:
         heads = sum(layer.heads for tower in self.towers for layer in tower.layers)
@@ -199,45 +196,6 @@ class Atlas:
     def relations(self) -> pd.DataFrame | None:
         """Agreement with given trees by head, relation and way; None where none were given."""
         return read_relations(self.path, self.manifest)
-
-    def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
-        """Every score and the kind of every head, made if missing; see `study.measure`.
-
-        model    adds scores on repeated random tokens, and gradient importance
-        conllu   (an option) adds agreement with the trees of a CoNLL-U file
-        """
-        from attention_atlas.studies.measure import measure
-
-        return measure(self, model, tokenizer, **options)
-
-    def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
-        """Name what each patch shows by a segmentation model of transformers; gives the tokens."""
-        from attention_atlas.studies.measure import label
-
-        label(self, model, processor, **options)
-        self.__dict__.pop("_tokens", None)
-        return self.tokens()
-
-    def layout(
-        self,
-        method: str = "umap",
-        dims: int = 2,
-        *,
-        joint: str = "scale",
-        tokens: int = 5000,
-        sampling: str = "uniform",
-        seed: int = 0,
-        device: str = "auto",
-        progress: bool = True,
-    ) -> Map:
-        """The map of all queries and keys of every head, with its fidelity; made if missing."""
-        from attention_atlas.layout.device import chosen_device
-        from attention_atlas.layout.plan import Options
-        from attention_atlas.layout.run import layout_atlas
-
-        where = chosen_device(device)
-        options = Options(method, dims, joint, tokens, sampling, seed, where)
-        return layout_atlas(self, options, progress)
 
     # What attention it holds -----------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Model + inputs → an atlas with everything in it, in one call.
 
-Each step finds what is already there and goes on after it, so a build that was stopped is gone on
-with by asking again.
+Each step finds what is already there and goes on after it, so asking again resumes an interrupted
+build.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.layout.device import chosen_device
+from attention_atlas.layout.methods import find_method
+from attention_atlas.layout.plan import Options
+from attention_atlas.layout.run import layout_atlas
 from attention_atlas.names.errors import InputError
 from attention_atlas.record.write.capture import capture
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.studies.measure import measure as measure_all
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,8 @@ class Wanted:
 def build(
     model: Any, inputs: Any, path: str | Path, wanted: Wanted | None = None,
     progress: bool = True, **options: Any,
-) -> Atlas:  # fmt: skip
-    """The atlas in `path`; `options` are those of `capture`."""
+) -> StoredAtlas:  # fmt: skip
+    """Capture, lay out and measure into `path`; returns the atlas. `options` are of `capture`."""
     asked = wanted or Wanted()
     _check(asked)
     atlas = capture(
@@ -40,26 +45,25 @@ def build(
     return atlas
 
 
-def lay_out(atlas: Atlas, asked: Wanted, progress: bool) -> None:
+def lay_out(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
     for method in asked.methods:
         for dims in asked.dims:
-            atlas.layout(
-                method, dims, tokens=asked.tokens, seed=asked.seed, device=asked.device,
-                progress=progress,
+            options = Options(
+                method, dims, tokens=asked.tokens, seed=asked.seed,
+                device=chosen_device(asked.device),
             )  # fmt: skip
+            layout_atlas(atlas, options, progress)
 
 
-def measure(atlas: Atlas, asked: Wanted, progress: bool) -> None:
-    atlas.measure(seed=asked.seed, progress=progress)
+def measure(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
+    measure_all(atlas, seed=asked.seed, progress=progress)
 
 
-STEPS: tuple[Callable[[Atlas, Wanted, bool], None], ...] = (lay_out, measure)
+STEPS: tuple[Callable[[StoredAtlas, Wanted, bool], None], ...] = (lay_out, measure)
 
 
 def _check(asked: Wanted) -> None:
     """Before hours of capturing, not after."""
-    from attention_atlas.layout.methods import find_method
-
     if not asked.methods or not asked.dims:
         raise InputError("name at least one method and one number of dimensions, as in umap and 2")
     for method in asked.methods:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from attention_atlas.names.errors import StoreError
-from attention_atlas.store.reader import Atlas, open_atlas
+from attention_atlas.store.reader import StoredAtlas
 
 DATA = Path(__file__).parent / "demo_atlas"
 MODELS = ("builtin:gpt", "builtin:bert")
@@ -31,21 +31,21 @@ def sentences() -> list[dict[str, str]]:
     return found
 
 
-def demo_atlases(say: Callable[[str], None] = lambda text: None) -> list[Atlas]:
+def demo_atlases(say: Callable[[str], None] = lambda text: None) -> list[StoredAtlas]:
     """Opened if they are there, else captured."""
     home = _home()
     made = []
     for model in MODELS:
         path = home / f"{_short(model)}.atlas"
         try:
-            made.append(open_atlas(path))
+            made.append(StoredAtlas.open(path))
         except StoreError:
             say(f"capturing {model} on {len(sentences())} sentences, this once")
             made.append(_capture(model, path))
     return made
 
 
-def _capture(model: str, path: Path) -> Atlas:
+def _capture(model: str, path: Path) -> StoredAtlas:
     """Captured beside its place and moved there whole, with its maps."""
     from attention_atlas.record.write.capture import capture
 
@@ -58,7 +58,7 @@ def _capture(model: str, path: Path) -> Atlas:
             shutil.copyfile(file, fresh / "layouts" / file.name.removeprefix(f"{_short(model)}."))
         shutil.rmtree(path, ignore_errors=True)
         fresh.rename(path)
-    return open_atlas(path)
+    return StoredAtlas.open(path)
 
 
 def _short(model: str) -> str:

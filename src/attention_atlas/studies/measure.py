@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention_atlas.store.reader import Atlas, open_atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.relations import forget_relations, write_relations
 from attention_atlas.store.scores import Scores
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def measure(
-    atlas: Atlas | str | Path,
+    atlas: StoredAtlas | str | Path,
     model: Any = None,
     tokenizer: Any = None,
     *,
@@ -35,7 +35,7 @@ def measure(
     """
     from attention_atlas.measure.run import measure_atlas
 
-    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    opened = atlas if isinstance(atlas, StoredAtlas) else StoredAtlas.open(atlas)
     extras = []
     if again:
         forget_relations(opened.path)
@@ -57,7 +57,7 @@ def measure(
 
 
 def label(
-    atlas: Atlas | str | Path,
+    atlas: StoredAtlas | str | Path,
     model: Any,
     processor: Any = None,
     *,
@@ -75,7 +75,7 @@ def label(
     from attention_atlas.store.labels import write_labels
     from attention_atlas.store.patch_places import places, seated
 
-    opened = atlas if isinstance(atlas, Atlas) else open_atlas(atlas)
+    opened = atlas if isinstance(atlas, StoredAtlas) else StoredAtlas.open(atlas)
     tokens = opened.tokens()
     found = places(tokens)
     if found is None:
@@ -101,7 +101,7 @@ def label(
     return dict(Counter(one for one in labels if one is not None).most_common())
 
 
-def refuse_another(atlas: Atlas, loaded: "Loaded") -> None:
+def refuse_another(atlas: StoredAtlas, loaded: "Loaded") -> None:
     from attention_atlas.names.errors import ModelError
 
     theirs, ours = type(loaded.model).__name__, atlas.manifest.model_class
@@ -112,7 +112,7 @@ def refuse_another(atlas: Atlas, loaded: "Loaded") -> None:
         )
 
 
-def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
+def _repeats(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "list[Extra]":
     from attention_atlas.measure.run import CHANCES, Extra, values_by_input
     from attention_atlas.record.write.repeats import capture_repeats
 
@@ -135,7 +135,7 @@ def _repeats(atlas: Atlas, loaded: "Loaded", seed: int) -> "list[Extra]":
     return made
 
 
-def _gradients(atlas: Atlas, loaded: "Loaded", seed: int) -> "Extra":
+def _gradients(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "Extra":
     from attention_atlas.measure.measure import AT_LEAST_0
     from attention_atlas.measure.run import Extra
     from attention_atlas.record.watch.gradients import gradient_importance

@@ -14,7 +14,7 @@ from attention_atlas.page.answers.tokens import visible
 from attention_atlas.page.wire import wire
 from attention_atlas.store.manifest import Layer, Receipt, Tower
 from attention_atlas.store.patch_places import seated
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 _LABEL = 60  # letters of an input's label
 
@@ -22,7 +22,7 @@ _LABEL = 60  # letters of an input's label
 def about(subject: Subject) -> wire.About:
     frame = subject.inputs()
     inputs = [_input_line(number, row) for number, row in enumerate(records(frame))]
-    if isinstance(subject, Atlas):
+    if isinstance(subject, StoredAtlas):
         return _about_atlas(subject, inputs)
     notes = subject.notes if isinstance(subject, Attention) else []
     return wire.About(
@@ -33,7 +33,7 @@ def about(subject: Subject) -> wire.About:
     )  # fmt: skip
 
 
-def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
+def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About:
     def info(tower: Tower) -> wire.TowerInfo:
         def has(layer: Layer) -> bool:
             return all(atlas.has(what, layer.layer, tower.name) for what in ("query", "key"))
@@ -62,7 +62,7 @@ def _about_atlas(atlas: Atlas, inputs: list[wire.InputLine]) -> wire.About:
     )  # fmt: skip
 
 
-def _patches(atlas: Atlas) -> list[str]:
+def _patches(atlas: StoredAtlas) -> list[str]:
     """The streams whose tokens have places in pictures."""
     tokens = atlas.tokens()
     there = set(tokens[seated(tokens)]["stream"].unique())

@@ -16,7 +16,7 @@ from attention_atlas.page.answers.heads import SMALL
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.answers.tokens import visible
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 Beside = Sequence[tuple[wire.Neighbour, Subject]]
@@ -35,7 +35,7 @@ def comparison(subject: Subject, beside: Beside, which: str) -> wire.Comparison:
     return compared(atlases, ways)
 
 
-def compared(atlases: Sequence[Atlas], ways: Sequence[str]) -> wire.Comparison:
+def compared(atlases: Sequence[StoredAtlas], ways: Sequence[str]) -> wire.Comparison:
     """The packet, however long it takes."""
     with _comparing:
         made = compare(*atlases)
@@ -71,7 +71,7 @@ def pooled(weights: Floats, size: int) -> Floats:
     return weights
 
 
-def _chosen(subject: Subject, beside: Beside, which: str) -> tuple[list[Atlas], list[str]]:
+def _chosen(subject: Subject, beside: Beside, which: str) -> tuple[list[StoredAtlas], list[str]]:
     """The atlases asked for, this one first, and the ways to their pages."""
     words = which.split(",")
     known = {str(place) for place in range(len(beside))}
@@ -86,14 +86,14 @@ def _chosen(subject: Subject, beside: Beside, which: str) -> tuple[list[Atlas], 
     return atlases, ["", *(neighbour.address for neighbour, _ in chosen)]
 
 
-def _bare(subject: Subject) -> Atlas:
+def _bare(subject: Subject) -> StoredAtlas:
     """The folder alone, without texts that were added to an open page."""
-    if not isinstance(subject, Atlas):
+    if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not compared; capture the models: aa.capture(…)")
     return subject.base if isinstance(subject, Grown) else subject
 
 
-def _refuse_large(atlas: Atlas, shared: int) -> None:
+def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
     """What would take a person's patience is left to the command line."""
     if shared == atlas.manifest.inputs and atlas.scores() is not None:
         return
@@ -135,7 +135,7 @@ def _counterparts(made: Comparison, model: int) -> wire.Counterparts:
     )  # fmt: skip
 
 
-def _reacted(atlas: Atlas, number: int) -> wire.Reacted:
+def _reacted(atlas: StoredAtlas, number: int) -> wire.Reacted:
     tokens = len(atlas.tokens(number, atlas.towers[0].layers[0].queries))
     if tokens > LONGEST:
         raise InputError(

@@ -13,21 +13,21 @@ import pandas as pd
 from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.store.manifest import Tower
-from attention_atlas.store.reader import Atlas, Float32, Terms
+from attention_atlas.store.reader import Float32, StoredAtlas, Terms
 
 
-class Grown(Atlas):
+class Grown(StoredAtlas):
     """The atlas it was made from, and what was added to it."""
 
-    def __init__(self, base: Atlas):
+    def __init__(self, base: StoredAtlas):
         super().__init__(base.path, base.manifest)
         self.base = base  # a temporary folder lives as long as this object
-        self.added: list[Atlas] = []
+        self.added: list[StoredAtlas] = []
 
     def __len__(self) -> int:
         return self.manifest.inputs + len(self.added)
 
-    def add(self, new: Atlas) -> int:
+    def add(self, new: StoredAtlas) -> int:
         """The number of the new input."""
         if _shapes(new.towers) != _shapes(self.towers):
             raise ModelError(
@@ -37,7 +37,7 @@ class Grown(Atlas):
         self.added.append(new)
         return len(self) - 1
 
-    def new(self, input: int) -> Atlas | None:
+    def new(self, input: int) -> StoredAtlas | None:
         """The small atlas behind an added input."""
         at = input - self.manifest.inputs
         return self.added[at] if 0 <= at < len(self.added) else None
@@ -85,7 +85,7 @@ class Grown(Atlas):
         home, number = self._home(input)
         return home.terms(head, number)
 
-    def _home(self, input: int | None) -> tuple[Atlas, Any]:
+    def _home(self, input: int | None) -> tuple[StoredAtlas, Any]:
         new = None if input is None else self.new(self._check_input(input))
         return (self.base, input) if new is None else (new, 0)
 

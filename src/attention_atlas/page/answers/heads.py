@@ -15,15 +15,15 @@ from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 SMALL = 10_000  # heads × inputs that are measured while a person waits: seconds
 _measuring = Lock()  # a page asks for scores and for heads alike at once
-_alike: WeakKeyDictionary[Atlas, Alike] = WeakKeyDictionary()
+_alike: WeakKeyDictionary[StoredAtlas, Alike] = WeakKeyDictionary()
 
 
-def can_measure(atlas: Atlas) -> bool:
+def can_measure(atlas: StoredAtlas) -> bool:
     """Whether heads can be shown: scores are there, or are made in a moment."""
     if (atlas.path / "scores.parquet").is_file():
         return True
@@ -33,8 +33,8 @@ def can_measure(atlas: Atlas) -> bool:
     return int(atlas.tokens().groupby("input").size().max()) > 1
 
 
-def measured(subject: Subject) -> tuple[Atlas, Scores]:
-    if not isinstance(subject, Atlas):
+def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
+    if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
     with _measuring:
         scores = subject.scores()
@@ -82,7 +82,7 @@ def alike_heads(subject: Subject) -> wire.Alike:
     )  # fmt: skip
 
 
-def _similar(atlas: Atlas) -> Alike:
+def _similar(atlas: StoredAtlas) -> Alike:
     if atlas not in _alike:
         _alike[atlas] = alike(atlas)
     return _alike[atlas]

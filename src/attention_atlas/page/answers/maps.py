@@ -19,7 +19,7 @@ from attention_atlas.page.wire import wire
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.maps import FIGURES, Group, Map, describe, read_map
 from attention_atlas.store.patch_places import places
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 Numbers = npt.NDArray[np.int64]
 _ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
@@ -28,13 +28,13 @@ _ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
 # What there is -----------------------------------------------------------------------------------
 
 
-def map_files(atlas: Atlas) -> dict[str, Path]:
+def map_files(atlas: StoredAtlas) -> dict[str, Path]:
     """Name → file, the most telling first."""
     found = {path.stem: path for path in (atlas.path / "layouts").glob("*.safetensors")}
     return {name: found[name] for name in _ORDER if name in found}
 
 
-def map_infos(atlas: Atlas) -> tuple[list[wire.MapInfo], list[str]]:
+def map_infos(atlas: StoredAtlas) -> tuple[list[wire.MapInfo], list[str]]:
     """The maps that can be shown, and a sentence for each file that cannot."""
     infos, notes = [], []
     for name, path in map_files(atlas).items():
@@ -56,7 +56,7 @@ def _info(name: str, path: Path) -> wire.MapInfo:
     )  # fmt: skip
 
 
-def why_no_maps(atlas: Atlas) -> str:
+def why_no_maps(atlas: StoredAtlas) -> str:
     """Why maps cannot even be made; empty where they can."""
     lacking = {"query", "key"} - set(atlas.manifest.keep)
     if not lacking:
@@ -87,7 +87,7 @@ def map_points(subject: object, name: str, group: str) -> wire.MapPoints:
 
 
 def make_points(
-    atlas: Atlas, frame: pd.DataFrame, name: str, group: str, queries: int,
+    atlas: StoredAtlas, frame: pd.DataFrame, name: str, group: str, queries: int,
     like: wire.MapPoints | None = None,
 ) -> wire.MapPoints:  # fmt: skip
     """What the tokens of a frame are; `like` another map's points, in the ranges of its colours."""
@@ -119,7 +119,7 @@ def _shown(frame: pd.DataFrame) -> npt.NDArray[np.str_]:
     return out.astype(str)
 
 
-def _lengths(atlas: Atlas, frame: pd.DataFrame) -> Numbers:
+def _lengths(atlas: StoredAtlas, frame: pd.DataFrame) -> Numbers:
     """How many tokens the stream of each row's input has."""
     pairs = frame[["input", "stream"]].astype({"stream": str})
     numbers = sorted(set(pairs["input"]))
@@ -169,9 +169,9 @@ def make_norms(
 # How things are found ----------------------------------------------------------------------------
 
 
-def find_group(subject: object, name: str, group: str) -> tuple[Atlas, Map, Group]:
+def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map, Group]:
     """A map and its group; a PickError says what there is instead."""
-    if not isinstance(subject, Atlas):
+    if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention has no queries and keys, so it has no maps; capture them")
     files = map_files(subject)
     if name not in files:
@@ -186,14 +186,14 @@ def find_group(subject: object, name: str, group: str) -> tuple[Atlas, Map, Grou
     return subject, found, picked
 
 
-def _check_fits(atlas: Atlas, name: str, group: Group) -> None:
+def _check_fits(atlas: StoredAtlas, name: str, group: Group) -> None:
     known = set(atlas.heads()["head"])
     last = max(int(tokens.max(initial=-1)) for tokens in (group.query_tokens, group.key_tokens))
     if not set(group.heads) <= known or last >= atlas.manifest.tokens:
         raise StoreError(f"the map {name} is of another atlas; lay this one out again")
 
 
-def map_rows(atlas: Atlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
+def map_rows(atlas: StoredAtlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
     """Where the tokens of a map stand among all queries, and among all keys, of a head."""
     layer = layer_of(atlas, head)
     rows = [
@@ -203,7 +203,7 @@ def map_rows(atlas: Atlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
     return rows[0].astype(np.int64), rows[1].astype(np.int64)
 
 
-def layer_of(atlas: Atlas, name: str) -> Layer:
+def layer_of(atlas: StoredAtlas, name: str) -> Layer:
     head = Head.parse(name)
     towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
     layer = towers[0].find(head.layer) if towers else None

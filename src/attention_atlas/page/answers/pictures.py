@@ -14,7 +14,7 @@ from PIL import Image, UnidentifiedImageError
 from attention_atlas.images.upright import upright
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 LARGEST = 1024  # pixels a side of a picture that is sent
 SHEET = 4096  # pixels a side of a sheet
@@ -24,11 +24,11 @@ _TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 _ORIENTATION = 0x0112
 
 
-def has_pictures(atlas: Atlas) -> bool:
+def has_pictures(atlas: StoredAtlas) -> bool:
     return any(len(names) for names in _names(atlas))
 
 
-def sheets(atlas: Atlas) -> list[wire.ThumbSheet]:
+def sheets(atlas: StoredAtlas) -> list[wire.ThumbSheet]:
     """The sizes in which all pictures fit on one sheet, from coarse to fine."""
     count = sum(len(names) for names in _names(atlas))
     if not count:
@@ -42,7 +42,7 @@ def sheets(atlas: Atlas) -> list[wire.ThumbSheet]:
     ]
 
 
-def picture_infos(atlas: Atlas, i: int) -> list[wire.PictureInfo]:
+def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
     """The pictures of one input: their sizes, upright, without reading more than their heads."""
     row = atlas.inputs().iloc[i]
     infos = []
@@ -56,13 +56,13 @@ def picture_infos(atlas: Atlas, i: int) -> list[wire.PictureInfo]:
     return infos
 
 
-def picture(atlas: Atlas, i: int, image: int) -> wire.Picture:
+def picture(atlas: StoredAtlas, i: int, image: int) -> wire.Picture:
     made = _small(atlas.picture(i, image), LARGEST)
     mime, data = _encoded(made)
     return wire.Picture(i, image, mime, made.width, made.height, data)
 
 
-def thumbs(atlas: Atlas, level: str) -> wire.Thumbs:
+def thumbs(atlas: StoredAtlas, level: str) -> wire.Thumbs:
     known = sheets(atlas)
     if not level.isascii() or not level.isdigit() or len(level) > 2 or int(level) >= len(known):
         there = f"0 to {len(known) - 1}" if known else "none"
@@ -85,7 +85,7 @@ def thumbs(atlas: Atlas, level: str) -> wire.Thumbs:
     )  # fmt: skip
 
 
-def _names(atlas: Atlas) -> list[list[str]]:
+def _names(atlas: StoredAtlas) -> list[list[str]]:
     return [_list(names) for names in atlas.inputs()["images"]]
 
 

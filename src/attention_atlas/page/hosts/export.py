@@ -26,7 +26,7 @@ from attention_atlas.page.live.answers import LARGEST, Answers
 from attention_atlas.page.wire import wire
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.manifest import Layer, Tower
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 _PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
 SOON = 1_000_000  # bytes of edges beyond which the layer to be shown first comes first, by itself
@@ -67,7 +67,7 @@ def page_pieces(
     yield from _filled(picks, packets, _packets(answers, _opening(subject, picks, inputs)))
 
 
-def save_comparison(path: Path, atlases: Sequence[Atlas]) -> None:
+def save_comparison(path: Path, atlases: Sequence[StoredAtlas]) -> None:
     """Write one HTML file that sets models side by side; the first one's heads can be opened."""
     first, rest = atlases[0], atlases[1:]
     others = [wire.Neighbour("", one.manifest.model, one.manifest.inputs) for one in rest]
@@ -245,7 +245,7 @@ def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
 
 def _measured(subject: Subject) -> Iterator[str]:
     """What is known of heads, where someone asked for it before."""
-    if not isinstance(subject, Atlas) or subject.scores() is None:
+    if not isinstance(subject, StoredAtlas) or subject.scores() is None:
         return
     yield from ("heads", "alike")
     for tower in subject.towers:
@@ -272,7 +272,7 @@ def _rows(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
 def _vectors(
     subject: Subject, picks: Mapping[str, Any], every: bool, numbers: Sequence[int]
 ) -> Iterator[str]:
-    if not isinstance(subject, Atlas):
+    if not isinstance(subject, StoredAtlas):
         return
     bare = subject
     known = [
@@ -294,7 +294,7 @@ def _vectors(
 
 
 def _vector_bytes(
-    atlas: Atlas, known: Sequence[tuple[Tower, Layer, int]], numbers: Sequence[int]
+    atlas: StoredAtlas, known: Sequence[tuple[Tower, Layer, int]], numbers: Sequence[int]
 ) -> int:
     return sum(
         4 * (layer.width * (n + m) + layer.value_width * m)

@@ -10,7 +10,7 @@ from typing import Any
 from attention_atlas.page.answers.pictures import has_pictures, sheets
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.store.manifest import Layer, Tower
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 GAZE_BYTES = 16_000_000
 SHEET_SIDE = 2048  # pixels of the finest sheet of thumbnails that comes along
@@ -33,7 +33,7 @@ def gaze_bytes(subject: Subject, i: int) -> int:
 
 def gaze_paths(subject: Subject, picks: Mapping[str, Any], numbers: Sequence[int]) -> Iterator[str]:
     """Pictures, and who looks where on them."""
-    if not isinstance(subject, Atlas):
+    if not isinstance(subject, StoredAtlas):
         return
     images = list(subject.inputs()["images"])
     whole = sum(gaze_bytes(subject, i) for i in numbers) <= GAZE_BYTES
@@ -55,7 +55,7 @@ def gaze_paths(subject: Subject, picks: Mapping[str, Any], numbers: Sequence[int
 
 def sheet_paths(subject: Subject) -> Iterator[str]:
     """Thumbnails up to a size that a page can carry."""
-    if not isinstance(subject, Atlas) or not has_pictures(subject):
+    if not isinstance(subject, StoredAtlas) or not has_pictures(subject):
         return
     for level, sheet in enumerate(sheets(subject)):
         if level == 0 or max(sheet.width, sheet.height) <= SHEET_SIDE:

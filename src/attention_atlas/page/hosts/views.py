@@ -25,7 +25,8 @@ from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.wire import Picks
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.patch_places import seated
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.studies.measure import measure
 
 _ENDINGS = (".html", ".svg", ".png")
 
@@ -179,7 +180,7 @@ def neuron_view(
     html_action: str | None = None,
 ) -> Any:
     """How query and key come to each weight of one head, neuron by neuron; needs an Atlas."""
-    if not isinstance(atlas, Atlas):
+    if not isinstance(atlas, StoredAtlas):
         raise InputError(
             "the neuron view needs queries and keys, which plain attention has not; capture them: "
             "aa.neuron_view(aa.capture(model, text))"
@@ -241,7 +242,7 @@ def image_view(
     patch is row and column; side says whether it looks (query) or is looked at (key); combine is
     head, mean (over the heads of a layer) or rollout.
     """
-    if not isinstance(atlas, Atlas) or not has_pictures(atlas):
+    if not isinstance(atlas, StoredAtlas) or not has_pictures(atlas):
         raise InputError(
             "the image view needs an atlas of pictures; capture one: "
             "aa.image_view(aa.capture(model, folder))"
@@ -265,11 +266,11 @@ def image_view(
 
 def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> View:
     """What each head is: kinds, scores, heads alike; measures the atlas if nobody did yet."""
-    if not isinstance(atlas, Atlas):
+    if not isinstance(atlas, StoredAtlas):
         raise InputError(
             "heads are measured over an atlas; capture one: aa.heads_view(aa.capture(model, texts))"
         )
-    scores = atlas.measure()
+    scores = measure(atlas)
     if score != "kind" and score not in scores.measures:
         there = ", ".join(["kind", *scores.measures])
         raise PickError(f"there is no score {score!r}; there is {there}")
@@ -277,7 +278,7 @@ def heads_view(atlas: Any, *, score: str = "kind", head: str | None = None) -> V
     return View(atlas, {**picks, "tab": "heads", "score": score})
 
 
-def first_view(atlas: Atlas) -> View:
+def first_view(atlas: StoredAtlas) -> View:
     """The image view of pictures, the head view of all else."""
     made: View = image_view(atlas) if has_pictures(atlas) else head_view(atlas)
     return made
@@ -302,7 +303,7 @@ def _given(view: View, html_action: str | None) -> Any:
 def _subject(given: Mapping[str, Any], caller: Any) -> Subject:
     """From the arguments of a view, by their names; `caller` is the frame that gave them."""
     attention, tokens, prettify = (given[n] for n in ("attention", "tokens", "prettify_tokens"))
-    if isinstance(attention, Atlas):
+    if isinstance(attention, StoredAtlas):
         return attention
     both = {name: given[name] for name in _BOTH}
     if attention is None:
@@ -409,7 +410,7 @@ def _map_picks(
     atlas: Any, map: str | None, colour: str, search: str, display_mode: str,
     head: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    if not isinstance(atlas, Atlas):
+    if not isinstance(atlas, StoredAtlas):
         raise InputError(
             "a map needs queries and keys, which plain attention has not; capture them: "
             "aa.matrix_view(aa.capture(model, texts))"
@@ -425,7 +426,7 @@ def _map_picks(
     }  # fmt: skip
 
 
-def _first_with_patches(atlas: Atlas) -> str:
+def _first_with_patches(atlas: StoredAtlas) -> str:
     """The first head that looks at patches."""
     for tower in atlas.towers:
         for layer in tower.layers:
@@ -436,7 +437,7 @@ def _first_with_patches(atlas: Atlas) -> str:
 
 
 def _patch(
-    atlas: Atlas, picks: dict[str, Any], patch: tuple[int, int], side: str, picture: int
+    atlas: StoredAtlas, picks: dict[str, Any], patch: tuple[int, int], side: str, picture: int
 ) -> dict[str, Any]:
     """The token of a row and a column, as a pick."""
     layer = _tower(atlas, picks["tower"]).find(picks["layer"])
@@ -455,7 +456,7 @@ def _patch(
 
 
 def _first_head(atlas: Any) -> str | None:
-    return str(atlas.heads()["head"].iloc[0]) if isinstance(atlas, Atlas) else None
+    return str(atlas.heads()["head"].iloc[0]) if isinstance(atlas, StoredAtlas) else None
 
 
 def _tower(subject: Subject, name: str | None) -> Tower:

@@ -39,7 +39,7 @@ from attention_atlas.page.live.workshop import Workshop
 from attention_atlas.page.wire import wire
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.patch_places import places
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 LARGEST = 4_000_000  # weights in one packet of exact rows
 KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
@@ -143,7 +143,7 @@ def input_info(subject: Subject, number: str) -> wire.InputInfo:
         _stream(str(name), frame[frame["stream"] == name], int(row["prompt"]), prettify)
         for name in frame["stream"].unique()
     ]
-    infos = picture_infos(subject, i) if isinstance(subject, Atlas) else []
+    infos = picture_infos(subject, i) if isinstance(subject, StoredAtlas) else []
     return wire.InputInfo(
         i, row.get("text") or "", row.get("second"), int(row["boundary"]), streams, infos
     )
@@ -174,8 +174,8 @@ def all_pictures(subject: Subject, level: str) -> wire.Thumbs:
     return thumbs(_with_pictures(subject), level)
 
 
-def _with_pictures(subject: Subject) -> Atlas:
-    if not isinstance(subject, Atlas) or not has_pictures(subject):
+def _with_pictures(subject: Subject) -> StoredAtlas:
+    if not isinstance(subject, StoredAtlas) or not has_pictures(subject):
         raise PickError("these inputs have no pictures; capture some: aa.capture(model, folder)")
     return subject
 
@@ -228,7 +228,7 @@ def gaze(subject: Subject, number: str, name: str, which: str, how: str) -> wire
 
 def vectors(subject: Subject, number: str, name: str) -> wire.Vectors:
     i, head = _input(subject, number), Head.parse(name)
-    if not isinstance(subject, Atlas):
+    if not isinstance(subject, StoredAtlas):
         raise PickError(
             "plain attention has no queries and keys; capture the model for them: "
             "aa.neuron_view(aa.capture(model, text))"
@@ -256,7 +256,7 @@ def _short(added: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | N
     return added[:1] if added is not None and (added == added[:1]).all() else added
 
 
-def _sharing(atlas: Atlas, head: Head) -> list[str]:
+def _sharing(atlas: StoredAtlas, head: Head) -> list[str]:
     table = atlas.heads()
     mine = table[table["head"] == str(head)].iloc[0]
     alike = (table[["tower", "layer", "group"]] == mine[["tower", "layer", "group"]]).all(axis=1)

@@ -9,7 +9,7 @@ from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.live.workshop import Workshop
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 Models = Sequence[LiveModel | None]  # one a subject; None where there is none
 
@@ -22,7 +22,7 @@ def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answe
             _neighbour(_way(number, at), other) for at, other in enumerate(subjects) if at != number
         ]
         beside = [other for at, other in enumerate(subjects) if at != number]
-        if isinstance(subject, Atlas):
+        if isinstance(subject, StoredAtlas):
             grown = Grown(subject)
             shop = Workshop(grown, model)
             made.append(Answers(grown, shop, others, beside))
@@ -33,7 +33,7 @@ def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answe
 
 def _neighbour(way: str, subject: Subject) -> wire.Neighbour:
     """Reads no file: an atlas that is damaged must not keep the others from opening."""
-    if isinstance(subject, Atlas):
+    if isinstance(subject, StoredAtlas):
         return wire.Neighbour(way, subject.manifest.model, subject.manifest.inputs)
     return wire.Neighbour(way, "Attention", 1)
 

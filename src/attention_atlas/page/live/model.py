@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device adds a little
 LETTERS = 20_000  # of a new text at most
@@ -31,7 +31,7 @@ class LiveModel:
         loaded = load(*self._given, **self._options)
         return loaded.model, loaded.processor
 
-    def read(self, like: Atlas, text: str, second: str | None = None) -> Atlas:
+    def read(self, like: StoredAtlas, text: str, second: str | None = None) -> StoredAtlas:
         """A new atlas of one text, captured with the options of another."""
         from attention_atlas.record.write.capture import capture
 
@@ -47,7 +47,7 @@ class LiveModel:
             truncate=bool(options.get("truncate")), generate=int(options.get("generate", 0)),
         )  # fmt: skip
 
-    def check(self, atlas: Atlas) -> None:
+    def check(self, atlas: StoredAtlas) -> None:
         """Refuse a model that is not the atlas's own."""
         inputs = atlas.inputs()
         texts = inputs[inputs["kind"].isin(["text", "pair"])]
@@ -75,7 +75,7 @@ class LiveModel:
 _OTHER = "its layers, heads or tokens differ"
 
 
-def give_out(models: Sequence[LiveModel], atlases: Sequence[Atlas]) -> list[LiveModel | None]:
+def give_out(models: Sequence[LiveModel], atlases: Sequence[StoredAtlas]) -> list[LiveModel | None]:
     """To each atlas the model that is its own; a model that is none's is refused."""
     given: list[LiveModel | None] = [None] * len(atlases)
     for model in models:

@@ -17,7 +17,7 @@ from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import why_no_maps
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire import wire
-from attention_atlas.store.reader import open_atlas
+from attention_atlas.store.reader import StoredAtlas
 
 _DIMS = (2, 3)
 _log = logging.getLogger("attention_atlas")
@@ -96,7 +96,8 @@ class Workshop:
         name = self._at.map
         try:
             options = Options(asked.method, asked.dims, device=chosen_device("auto"))
-            folder = open_atlas(self.atlas.path)  # its own files open, and nothing that was added
+            # Its own files, opened anew, and nothing that was added.
+            folder = StoredAtlas.open(self.atlas.path)
             layout_atlas(folder, options, progress=False, watch=self._watch)
         except Stopped:
             self._at = wire.Progress("stopped", name, self._at.done, self._at.total)

@@ -17,7 +17,7 @@ from attention_atlas.models.inputs import Input
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import InputError, ModelError
 from attention_atlas.record.watch.door import Door, Passing
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 MASKED = 0.15  # of the tokens, for models that fill in masks
 
@@ -52,7 +52,9 @@ class Gates:
         }
 
 
-def gradient_importance(atlas: Atlas, loaded: Loaded, seed: int = 0) -> npt.NDArray[np.float64]:
+def gradient_importance(
+    atlas: StoredAtlas, loaded: Loaded, seed: int = 0
+) -> npt.NDArray[np.float64]:
     """(inputs, heads): |∂ loss / ∂ gate|, heads in the order of `atlas.heads()`."""
     way = atlas.receipt.how
     if way not in ("named", "eager"):
@@ -89,7 +91,7 @@ def _text(row: Any, number: int) -> Input:
     return Input(row["kind"], text=row["text"], second=second)
 
 
-def _tensors(atlas: Atlas, loaded: Loaded, given: Input) -> dict[str, Tensor]:
+def _tensors(atlas: StoredAtlas, loaded: Loaded, given: Input) -> dict[str, Tensor]:
     """An input as it was captured, on the model's device."""
     truncate = bool(atlas.manifest.options.get("truncate"))
     tensors = encode(loaded, given, truncate=truncate).tensors

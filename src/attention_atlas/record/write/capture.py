@@ -53,7 +53,7 @@ from attention_atlas.record.write.towers import towers, with_stored_errors
 from attention_atlas.record.write.weight_correlation import weight_correlations
 from attention_atlas.store import manifest as m
 from attention_atlas.store.files import write_whole
-from attention_atlas.store.reader import Atlas, open_atlas
+from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import Writer, is_whole
 
 KEEP = ("query", "key", "value", "weights")
@@ -103,8 +103,8 @@ def capture(
     gguf_file: str | None = None,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
-) -> Atlas:
-    """Run a model over inputs and store its attention; gives the atlas.
+) -> StoredAtlas:
+    """Run a model over inputs and store its attention; returns the atlas for reading.
 
     Without `path` the atlas lives in a temporary folder for as long as the object does. A folder
     that a killed capture left behind is gone on with; one that is whole and equal is just opened.
@@ -125,7 +125,7 @@ def capture(
     run = Run(loaded, given, options, folder, skipped)
     if overwrite or not run.is_done():
         run.go(progress, overwrite)
-    atlas = open_atlas(folder)
+    atlas = StoredAtlas.open(folder)
     if path is None:
         weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
     return atlas
@@ -459,7 +459,7 @@ class Run:
         )  # fmt: skip
         can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
         if can_read and not self.options.generate:
-            stored = Atlas(self.folder, draft, just_written=True)
+            stored = StoredAtlas(self.folder, draft, just_written=True)
             receipt = with_stored_errors(receipt, stored, plan, self.probed)
         writer.finish(receipt=receipt, **about)
 

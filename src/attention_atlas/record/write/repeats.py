@@ -13,12 +13,12 @@ from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import special_ids
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.write.capture import capture
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 INPUTS, PERIOD = 16, 25
 
 
-def capture_repeats(loaded: Loaded, seed: int = 0, path: Path | None = None) -> Atlas:
+def capture_repeats(loaded: Loaded, seed: int = 0, path: Path | None = None) -> StoredAtlas:
     """An atlas of random tokens given twice, with the model's own special tokens around them."""
     dice = torch.Generator().manual_seed(seed)
     inputs: Any = [{"input_ids": repeated(loaded, dice)} for _ in range(INPUTS)]

@@ -7,7 +7,7 @@ import numpy as np
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.store import manifest as m
-from attention_atlas.store.reader import Atlas
+from attention_atlas.store.reader import StoredAtlas
 
 
 def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
@@ -49,7 +49,7 @@ def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
 
 
 def with_stored_errors(
-    receipt: m.Receipt, atlas: Atlas, plan: Trial, probed: list[int]
+    receipt: m.Receipt, atlas: StoredAtlas, plan: Trial, probed: list[int]
 ) -> m.Receipt:
     """The receipt once more, from the folder as it lies on disk, for the probed inputs."""
     layers = []

@@ -1,0 +1,108 @@
+"""What does a person hold in hand? An atlas that is read, laid out, measured and labelled.
+
+Reading is `StoredAtlas`; the verbs here call the rooms that do the work, loaded when first needed.
+"""
+
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from attention_atlas.store.maps import Map
+from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.scores import Scores
+
+
+class Atlas(StoredAtlas):
+    """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
+
+    _stored: StoredAtlas | None = None  # a temporary folder is removed when this one is gone
+
+    @classmethod
+    def of(cls, stored: StoredAtlas) -> Self:
+        """Give the verbs to an atlas that can only be read."""
+        atlas = cls(stored.path, stored.manifest)
+        atlas._stored = stored
+        return atlas
+
+    def layout(
+        self,
+        method: str = "umap",
+        dims: int = 2,
+        *,
+        joint: str = "scale",
+        tokens: int = 5000,
+        sampling: str = "uniform",
+        seed: int = 0,
+        device: str = "auto",
+        progress: bool = True,
+    ) -> Map:
+        """Lay out all queries and keys of every head, if not done yet; returns map and fidelity."""
+        from attention_atlas.layout.device import chosen_device
+        from attention_atlas.layout.plan import Options
+        from attention_atlas.layout.run import layout_atlas
+
+        where = chosen_device(device)
+        options = Options(method, dims, joint, tokens, sampling, seed, where)
+        return layout_atlas(self, options, progress)
+
+    def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
+        """Score every head and name its kind, if not done yet; returns the scores.
+
+        model    adds scores on repeated random tokens, and gradient importance
+        conllu   (an option) adds agreement with the trees of a CoNLL-U file
+
+        The other options are those of `studies.measure.measure`.
+        """
+        from attention_atlas.studies.measure import measure
+
+        return measure(self, model, tokenizer, **options)
+
+    def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
+        """Name what each patch shows by a segmentation model of transformers; returns the tokens.
+
+        The options are those of `studies.measure.label`.
+        """
+        from attention_atlas.studies.measure import label
+
+        label(self, model, processor, **options)
+        self.__dict__.pop("_tokens", None)  # read again, with the labels
+        return self.tokens()
+
+
+def open_atlas(folder: str | Path) -> Atlas:
+    """Open the atlas in a folder; refuses one that is unfinished, damaged or newer."""
+    return Atlas.open(folder)
+
+
+def capture(
+    model: Any,
+    inputs: Any,
+    tokenizer: Any = None,
+    path: str | Path | None = None,
+    keep: tuple[str, ...] = ("query", "key", "value"),
+    batch_size: int = 8,
+    device: str = "auto",
+    limit: int | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    engine: str = "local",
+    **options: Any,
+) -> Atlas:
+    """Run a model over inputs and store its attention; returns the atlas.
+
+    Without `path` the atlas lives in a temporary folder for as long as the object does. A capture
+    that was killed is resumed; a folder that is whole and equal is just opened.
+
+    generate   (an option) let the model write that many tokens after each input, captured too
+    truncate   (an option) cut inputs that are too long for the model instead of refusing them
+
+    The other options are those of `record.write.capture.capture`.
+    """
+    from attention_atlas.record.write.capture import capture as run
+
+    stored = run(
+        model, inputs, tokenizer, path, keep, batch_size, device, limit, seed, progress, engine,
+        **options,
+    )  # fmt: skip
+    return Atlas.of(stored)

@@ -37,6 +37,25 @@ def seq2seq(folder: Path) -> aa.Atlas:
     return aa.capture(model, [given], tokenizer=tokenizer, path=path, progress=False)
 
 
+def shaped(folder: Path, layers: int, heads: int, width: int = 8) -> aa.Atlas:
+    """A random Gemma of so many layers and heads, the heads so many neurons wide, with its map."""
+    torch.manual_seed(0)
+    config = transformers.GemmaConfig(
+        vocab_size=20, hidden_size=32, num_hidden_layers=layers, num_attention_heads=heads,
+        num_key_value_heads=1, head_dim=width, intermediate_size=32, max_position_embeddings=32,
+        pad_token_id=0, bos_token_id=1, eos_token_id=1,
+    )  # fmt: skip
+    model = transformers.GemmaModel(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.15)  # attention far from even
+    texts = ["she sees the small elephant", "the small elephant sees the den"]
+    path = folder / f"{layers}x{heads}.atlas"
+    atlas = aa.capture(model, texts, tokenizer=word_tokenizer(), path=path, progress=False)
+    atlas.layout("pca", progress=False)
+    return atlas
+
+
 def marian() -> tuple[Any, Any]:
     torch.manual_seed(0)
     config = transformers.MarianConfig(

@@ -84,11 +84,12 @@ def corner(page: Page) -> tuple[float, float]:
 
 
 def panel(page: Page, head: str) -> tuple[float, float, float]:
-    """Left, top and side of a head's panel in the window."""
+    """Left, top and side of a head's plot in the window: the square in the middle of its panel."""
     box = page.get_by_test_id(f"panel-{head}").bounding_box()
     assert box is not None
-    assert abs(box["width"] - box["height"]) < 0.5
-    return box["x"], box["y"], box["width"]
+    side = min(box["width"], box["height"])
+    left, top = box["x"] + (box["width"] - side) / 2, box["y"] + (box["height"] - side) / 2
+    return left, top, side
 
 
 def spots(page: Page, head: str, places: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:

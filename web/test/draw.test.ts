@@ -69,6 +69,7 @@ test("no token becomes markup in a figure", () => {
 
 test("long inputs render only the rows in view", () => {
   expect(rowHeight(2048, 700, false)).toBe(18);
+  expect(rowHeight(10, 700, false)).toBe(70);
   expect(rowsInView(2048, 18, 18_000, 700).length).toBeLessThan(50);
   expect(rowsInView(2048, 0.35, 0, 700).length).toBeLessThan(80);
 });

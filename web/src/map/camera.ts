@@ -1,8 +1,8 @@
 // Where panels and points fall on screen. The plane holds one square a head; a camera looks at a part of it.
 
-/** Side of a panel is 1; gaps leave room for titles. */
-export const PITCH = { x: 1.1, y: 1.22 };
-export const TITLE = 0.12;
+/** From one panel to the next on the plane that addresses speak of: a line a layer, a column a head. */
+const PITCH = { x: 1.1, y: 1.22 };
+const TITLE = 0.12;
 
 /** Corner of the view in pixels of the plane, and pixels a panel's side takes. */
 export interface Camera {
@@ -16,32 +16,27 @@ export interface Size {
   height: number;
 }
 
-/** Where a head's panel stands: column and row. */
+/** A place on the plane, in sides of a panel, or on screen, in pixels. */
+export interface Place {
+  x: number;
+  y: number;
+}
+
+/** Which head and which layer: its column and row where every layer is a line. */
 export interface Spot {
   column: number;
   row: number;
 }
 
-export const cornerOf = (spot: Spot): { x: number; y: number } => ({ x: spot.column * PITCH.x, y: spot.row * PITCH.y });
+export const cornerOf = (spot: Spot): Place => ({ x: spot.column * PITCH.x, y: spot.row * PITCH.y });
 
-/** A panel's corner on screen. */
-export function onScreen(camera: Camera, spot: Spot): { x: number; y: number } {
-  const { x, y } = cornerOf(spot);
+/** Returns where a place of the plane is on screen. */
+export function onScreen(camera: Camera, { x, y }: Place): Place {
   return { x: x * camera.scale - camera.x, y: y * camera.scale - camera.y };
 }
 
-/** All panels in view, with room for the first row's titles. */
-export function fitAll(columns: number, rows: number, size: Size): Camera {
-  const wide = Math.max(1, columns) * PITCH.x - (PITCH.x - 1);
-  const high = Math.max(1, rows) * PITCH.y - (PITCH.y - 1) + TITLE;
-  const pad = 34;
-  const scale = Math.max(4, Math.min((size.width - pad - 14) / wide, (size.height - 24) / high));
-  return { scale, x: (wide * scale - size.width - pad + 14) / 2, y: ((high - 2 * TITLE) * scale - size.height) / 2 };
-}
-
-export function fitOne(spot: Spot, size: Size): Camera {
+export function fitOne({ x, y }: Place, size: Size): Camera {
   const scale = Math.max(20, Math.min(size.width - 24, size.height - 56));
-  const { x, y } = cornerOf(spot);
   return { scale, x: (x + 0.5) * scale - size.width / 2, y: (y + 0.5) * scale - size.height / 2 - 8 };
 }
 
@@ -52,7 +47,7 @@ export function zoomAt(camera: Camera, x: number, y: number, factor: number, lea
   return { scale, x: (camera.x + x) * by - x, y: (camera.y + y) * by - y };
 }
 
-/** The panel whose cell a pixel lies in; titles and gaps belong to it. */
+/** The panel of an address's plane whose cell a pixel lies in; titles and gaps belong to it. */
 export function spotAt(camera: Camera, x: number, y: number): Spot {
   const [wx, wy] = [(x + camera.x) / camera.scale, (y + camera.y) / camera.scale];
   const column = Math.floor((wx + (PITCH.x - 1) / 2) / PITCH.x);

@@ -2,9 +2,10 @@
 import { css, opacity, PAPER } from "../../draw/colour";
 import type { Cell } from "../../draw/cloud";
 import { sized } from "../../draw/painter";
-import { onScreen, TITLE } from "../../map/camera";
+import { onScreen } from "../../map/camera";
 import { PAIRS } from "../../map/colouring";
 import { HIGH, placed, type Label, type Wish } from "../../map/labels";
+import { panelBox } from "../../map/plane";
 import type { Stage } from "./stage";
 
 export interface Line {
@@ -65,17 +66,29 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
   const side = camera.scale;
   const large = side > 0.9 * Math.min(stage.size.width, stage.size.height);
   const cells = stage.cells().filter(({ head }) => head !== stage.head || !large);
-  for (const { head, x, y, clear } of cells) {
+  for (const { head, clear } of cells) {
+    const { x, y, width, height } = panelBox(stage.plane, camera, head);
     const here = head === over.focus && stage.head < 0;
     context.globalAlpha = clear;
     context.strokeStyle = here ? PICKED : head === over.hoverHead ? ink.text : ink.line;
     context.lineWidth = here ? 2 : 1;
-    context.strokeRect(x, y, side, side);
+    context.strokeRect(x, y, width, height);
   }
-  if (side >= 34) titles(context, stage, cells, ink);
+  if (lettersOf(stage) > 0) titles(context, stage, cells, ink);
   context.globalAlpha = 1;
   if (stage.head < 0) rowNames(context, stage, ink);
 }
+
+/** Returns the size of the letters of titles; 0 where panels are too small for any. */
+export function lettersOf({ plane, camera }: Stage): number {
+  const room = (plane.pitch.height - plane.panel.height) * camera.scale;
+  if (plane.titled) return room < 11 ? 0 : Math.min(12, 0.68 * room);
+  return camera.scale < 72 ? 0 : 11;
+}
+
+/** Returns the line that a panel's title stands on: above the panel, or inside where none has room above. */
+export const titleLine = ({ plane }: Stage, top: number, letters: number): number =>
+  plane.titled ? top - 3 : top + letters + 2;
 
 /** Names, then figures: changing the font is what costs time. */
 function titles(
@@ -84,47 +97,61 @@ function titles(
   cells: Cell[],
   ink: { text: string; faint: string },
 ): void {
-  const { data, camera } = stage;
+  const { data, camera, plane } = stage;
   if (!data) return;
-  const letters = Math.min(12, Math.max(8, camera.scale * TITLE * 0.95));
+  const letters = lettersOf(stage);
   context.textBaseline = "alphabetic";
   context.font = `600 ${letters}px system-ui, sans-serif`;
   context.textAlign = "left";
   context.fillStyle = ink.text;
-  const room = cells.map(({ head, x, y, clear }) => {
+  const boxes = cells.map(({ head, clear }) => {
     const name = data.names[head].replace(/^.*\./, "");
+    const { x, y, width } = panelBox(plane, camera, head);
+    const line = titleLine(stage, y, letters);
     context.globalAlpha = clear;
-    context.fillText(name, x + 1, y - 3);
-    return camera.scale - context.measureText(name).width - 4;
+    context.fillText(name, x + 2, line);
+    return { right: x + width - 2, line, room: width - context.measureText(name).width - 6 };
   });
   context.font = `${letters * 0.92}px system-ui, sans-serif`;
   context.textAlign = "right";
   context.fillStyle = ink.faint;
   const widest = context.measureText("−.00").width;
-  cells.forEach(({ head, x, y, clear }, at) => {
-    if (room[at] < widest) return;
+  cells.forEach(({ head, clear }, at) => {
+    const { right, line, room } = boxes[at];
+    if (room < widest) return;
     context.globalAlpha = clear;
-    context.fillText(badge(data.figure(head, "map.correlation")), x + camera.scale - 1, y - 3);
+    context.fillText(badge(data.figure(head, "map.correlation")), right, line);
   });
 }
 
-/** Layers at the left edge; heads above where their own titles are too small to read. */
+/** Names of layers and heads, in pixels of the view: layers left of each block, heads above it where panels have no titles. */
+export function lineNames(stage: Stage): { text: string; x: number; y: number; anchor: "end" | "middle" }[] {
+  const { plane, camera } = stage;
+  const [wide, high] = [plane.panel.width * camera.scale, plane.panel.height * camera.scale];
+  const left = (wide - camera.scale) / 2;
+  const step = Math.ceil(20 / (plane.pitch.width * camera.scale));
+  const layers = plane.lines.map(({ at, layer }) => {
+    const { x, y } = onScreen(camera, at);
+    return { text: `L${layer}`, x: x - left - 6, y: y + camera.scale / 2, anchor: "end" as const };
+  });
+  if (plane.titled) return layers;
+  const heads = plane.tops
+    .filter(({ head }) => head % step === 0)
+    .map(({ at, head }) => {
+      const { x, y } = onScreen(camera, at);
+      const top = y - (high - camera.scale) / 2;
+      return { text: `H${head}`, x: x + camera.scale / 2, y: top - 8, anchor: "middle" as const };
+    });
+  return [...layers, ...heads];
+}
+
 function rowNames(context: CanvasRenderingContext2D, stage: Stage, ink: { faint: string }): void {
-  const { data, camera } = stage;
-  if (!data) return;
   context.fillStyle = ink.faint;
   context.font = "11px system-ui, sans-serif";
-  context.textAlign = "right";
   context.textBaseline = "middle";
-  data.layers.forEach((layer, row) => {
-    const { x, y } = onScreen(camera, { column: 0, row });
-    if (x > 14) context.fillText(String(layer), Math.max(16, x - 6), y + camera.scale / 2);
-  });
-  if (camera.scale >= 34) return;
-  context.textAlign = "center";
-  for (let column = 0; column < data.columns; column++) {
-    const { x, y } = onScreen(camera, { column, row: 0 });
-    if (camera.scale > 14 || column % 4 === 0) context.fillText(String(column), x + camera.scale / 2, y - 8);
+  for (const { text, x, y, anchor } of lineNames(stage)) {
+    context.textAlign = anchor === "end" ? "right" : "center";
+    context.fillText(text, x, y);
   }
 }
 

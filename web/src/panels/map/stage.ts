@@ -3,16 +3,13 @@ import { PAPER } from "../../draw/colour";
 import { Cloud, type Cell, type CloudSheet, type CloudView } from "../../draw/cloud";
 import {
   between,
-  fitAll,
   fitOne,
   flatten,
   fromNumbers,
   onScreen,
   orbitBy,
-  PITCH,
   roomOf,
   single,
-  spotAt,
   START_ORBIT,
   toNumbers,
   turning,
@@ -24,6 +21,7 @@ import {
 import type { Colouring } from "../../map/colouring";
 import { normSpan, type MapData, type Norms } from "../../map/data";
 import { gridOf, nearest, type Grid } from "../../map/grid";
+import { fitAll, fromAddress, headAt, middleHead, moved, planeFor, toAddress, type Plane } from "../../map/plane";
 import { everyPoint, sift } from "../../map/sift";
 import { thumbSize, typicalWidth } from "../../map/thumbs";
 import type { Picks } from "../../source/wire";
@@ -49,6 +47,8 @@ export interface StageNews {
 export class Stage {
   readonly cloud: Cloud;
   data: MapData | undefined;
+  /** Where the panels stand in this window. */
+  plane: Plane = planeFor([], [], { width: 0, height: 0 });
   size: Size = { width: 0, height: 0 };
   camera: Camera = { x: 0, y: 0, scale: 1 };
   orbit: Orbit = START_ORBIT;
@@ -99,8 +99,9 @@ export class Stage {
     this.cloud.close();
   }
 
-  load(data: MapData): void {
+  load(data: MapData, plane: Plane): void {
     this.data = data;
+    this.plane = plane;
     this.norms = undefined;
     this.marks = null;
     this.chosen = undefined;
@@ -165,8 +166,13 @@ export class Stage {
     this.redraw();
   }
 
-  resize(size: Size): void {
+  resize(size: Size, plane: Plane): void {
+    // What was in the middle stays there, wherever its panel went.
+    const anchor = this.head >= 0 ? this.head : middleHead(this.plane, this.camera, this.size);
+    const [from, to] = [this.plane.corners[anchor], plane.corners[anchor]];
+    if (!this.fits && from && to) this.camera = moved(this.camera, from, to);
     this.size = size;
+    this.plane = plane;
     this.cloud.resize(size.width, size.height, this.ratio);
     // A flight that is under way ends where the new window wants it.
     if (this.fits && this.way) this.way.to = this.fitting();
@@ -176,14 +182,14 @@ export class Stage {
 
   /** All of the matrix, or all of the head in view. */
   fitting(): Camera {
-    const { data, size } = this;
+    const { data, plane, size } = this;
     if (!data) return this.camera;
-    return this.head >= 0 ? fitOne(data.spots[this.head], size) : fitAll(data.columns, data.layers.length, size);
+    return this.head >= 0 ? fitOne(plane.corners[this.head], size) : fitAll(plane, size);
   }
 
   /** To where an address or a click leads. */
   go(head: number, numbers: readonly number[] | null, motion: boolean): void {
-    const { data } = this;
+    const { data, plane, size } = this;
     if (!data) return;
     const before = this.head;
     this.head = head;
@@ -191,13 +197,9 @@ export class Stage {
     if (numbers?.length === 5) this.orbit = { turn: numbers[3], tilt: numbers[4] };
     else if (!motion) this.orbit = START_ORBIT;
     this.fits = numbers === null;
-    let to = numbers === null ? this.fitting() : fromNumbers(numbers, this.size);
-    if (stays) {
-      // The neighbour is seen through the same window.
-      const [a, b] = [data.spots[before], data.spots[head]];
-      const { x, y, scale } = this.camera;
-      to = { scale, x: x + (b.column - a.column) * PITCH.x * scale, y: y + (b.row - a.row) * PITCH.y * scale };
-    }
+    let to = numbers === null ? this.fitting() : fromAddress(plane, data.spots, fromNumbers(numbers, size), size, head);
+    // The neighbour is seen through the same window.
+    if (stays) to = moved(this.camera, plane.corners[before], plane.corners[head]);
     const calm = !motion || stays || matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.way = calm ? undefined : { from: this.camera, to, start: performance.now(), clear: this.clear };
     if (calm) {
@@ -209,11 +211,11 @@ export class Stage {
   }
 
   wheel(x: number, y: number, factor: number): void {
-    const { data, size } = this;
+    const { data, plane, size } = this;
     if (!data) return;
     this.way = undefined;
-    const all = fitAll(data.columns, data.layers.length, size);
-    const least = Math.min(all.scale, fitOne(data.spots[0], size).scale);
+    const all = fitAll(plane, size);
+    const least = Math.min(all.scale, fitOne(plane.corners[0], size).scale);
     this.camera = zoomAt(this.camera, x, y, factor, least, DEEPEST * Math.min(size.width, size.height));
     this.fits = false;
     const inside = single(this.head >= 0, this.camera, size);
@@ -240,15 +242,14 @@ export class Stage {
 
   /** Number of the head at a pixel, or −1. */
   headAt(x: number, y: number): number {
-    const spot = spotAt(this.camera, x, y);
-    return this.data?.spots.findIndex((one) => one.column === spot.column && one.row === spot.row) ?? -1;
+    return headAt(this.plane, this.camera, x, y);
   }
 
   /** The point of a panel at a pixel, or −1. */
   pointAt(head: number, x: number, y: number, reach = Math.max(7, this.thumb / 2)): number {
-    const { data, camera } = this;
+    const { data, camera, plane } = this;
     if (!data || head < 0) return -1;
-    const corner = onScreen(camera, data.spots[head]);
+    const corner = onScreen(camera, plane.corners[head]);
     return nearest(this.grid(head), (x - corner.x) / camera.scale, (y - corner.y) / camera.scale, reach / camera.scale);
   }
 
@@ -268,16 +269,17 @@ export class Stage {
   /** Where a point is on screen. */
   where(head: number, at: number): { x: number; y: number } {
     const { flat } = this.grid(head);
-    const corner = onScreen(this.camera, (this.data as MapData).spots[head]);
+    const corner = onScreen(this.camera, this.plane.corners[head]);
     return { x: corner.x + flat.x[at] * this.camera.scale, y: corner.y + flat.y[at] * this.camera.scale };
   }
 
   /** Panels in sight; those beside the head that is entered fade. */
   cells(): Cell[] {
-    const { data, camera, size } = this;
+    const { data, camera, plane, size } = this;
     const out: Cell[] = [];
-    data?.spots.forEach((spot, head) => {
-      const { x, y } = onScreen(camera, spot);
+    if (!data) return out;
+    plane.corners.forEach((corner, head) => {
+      const { x, y } = onScreen(camera, corner);
       const clear = head === this.head ? 1 : this.clear;
       if (clear <= 0.01 || x > size.width || y > size.height || x + camera.scale < 0 || y + camera.scale < 0) return;
       const span = this.norms ? normSpan(this.norms, data, head, this.scaled) : ([0, 1, 0, 1] as const);
@@ -308,8 +310,9 @@ export class Stage {
   }
 
   private tell(): void {
-    const plain = this.fits && this.orbit === START_ORBIT;
-    this.news.moved(this.head, plain ? null : toNumbers(this.camera, this.size, this.orbit));
+    const { data, plane, camera, size, orbit, head } = this;
+    const plain = !data || (this.fits && orbit === START_ORBIT);
+    this.news.moved(head, plain ? null : toNumbers(toAddress(plane, data.spots, camera, size, head), size, orbit));
   }
 
   private ask(): void {

@@ -1,9 +1,9 @@
 // Where the columns of the neuron view stand, from the token that looks to the tokens looked at.
 
 export interface Columns {
-  /** Width of one neuron's cell. */
+  /** Width of one cell, and how many neurons it stands for: more than one where all would not fit. */
   cell: number;
-  tokens: number;
+  gather: number;
   query: number;
   fan: { from: number; to: number };
   key: number;
@@ -19,40 +19,37 @@ export interface Columns {
   width: number;
 }
 
-const GAP = 14;
+/** Cells narrower than this cannot be told apart. */
+const NARROWEST = 1.5;
+const WIDEST = 7;
+/** So many cells a strip has in any window. */
+const FEWEST = 16;
 
+/** What stands between the strips of neurons, in pixels. */
+const ROOMY = { fan: 64, bar: 96, gap: 14 };
+const CLOSE = { fan: 48, bar: 80, gap: 14 };
+const TIGHT = { fan: 28, bar: 60, gap: 6 };
+
+/** Returns columns that fit the width, so that the sums stay in sight: neurons are gathered until they do. */
 export function columnsFor(width: number, neurons: number, left: number, right: number, values: boolean): Columns {
   const strips = values ? 4 : 3;
   const bars = values ? 3 : 2;
-  const fan = values ? 48 : 64;
-  const bar = values ? 80 : 96;
-  const fixed = left + right + fan + bars * bar + (strips + bars) * GAP;
-  const cell = Math.max(1.5, Math.min(7, (width - fixed) / (strips * neurons)));
-  const strip = cell * neurons;
+  const { fan, bar, gap } = width < 760 ? TIGHT : values ? CLOSE : ROOMY;
+  const room = (width - left - right - fan - bars * bar - (strips + bars) * gap) / strips;
+  const gather = Math.ceil(neurons / Math.max(FEWEST, room / NARROWEST));
+  const cells = Math.ceil(neurons / gather);
+  const cell = Math.max(NARROWEST, Math.min(WIDEST, room / cells));
+  const strip = cell * cells;
   const query = left;
   const key = query + strip + fan;
-  const product = key + strip + GAP;
-  const dot = product + strip + GAP;
-  const soft = dot + bar + GAP;
-  const value = values ? soft + bar + GAP : null;
-  const moved = value === null ? null : value + strip + GAP;
-  const end = (moved ?? soft) + bar + GAP;
-  return {
-    cell,
-    tokens: 0,
-    query,
-    fan: { from: query + strip, to: key },
-    key,
-    product,
-    dot,
-    soft,
-    value,
-    moved,
-    end,
-    strip,
-    bar,
-    width: end + right,
-  };
+  const product = key + strip + gap;
+  const dot = product + strip + gap;
+  const soft = dot + bar + gap;
+  const value = values ? soft + bar + gap : null;
+  const moved = value === null ? null : value + strip + gap;
+  const end = (moved ?? soft) + bar + gap;
+  const fans = { from: query + strip, to: key };
+  return { cell, gather, query, fan: fans, key, product, dot, soft, value, moved, end, strip, bar, width: end + right };
 }
 
 /** Where colour is full: nearly the largest size, so that one outlier does not bleach the rest. */

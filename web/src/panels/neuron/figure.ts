@@ -59,7 +59,7 @@ export function neuronFigure(
   figure.text(
     12,
     TOP + count * ROW + 20,
-    `full colour: q, k ±${vector.toPrecision(2)} · q × k ±${product.toPrecision(2)} · q · k ±${dot.toPrecision(2)}; blue above zero, orange below`,
+    `full colour: q, k ±${vector.toPrecision(2)} · q × k ±${product.toPrecision(2)} · q · k ±${dot.toPrecision(2)}; blue above zero, orange below${columns.gather > 1 ? `; one cell: the strongest of ${columns.gather} neurons` : ""}`,
     { size: 11 },
   );
   return figure.toString();

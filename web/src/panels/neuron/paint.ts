@@ -1,7 +1,7 @@
 // Paints the columns of the neuron view; the same steps make the canvas and the figure.
 import { css, opacity, signed, type Rgb } from "../../draw/colour";
 import type { Columns } from "./columns";
-import type { Work } from "./work";
+import { gathered, strongest, type Work } from "./work";
 
 /** What both a canvas and a figure can do. */
 export interface Brush {
@@ -25,8 +25,8 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   const y = (at: number) => at * row - top;
   const high = Math.max(1, row - (row > 6 ? 2 : 0));
   const strip = (x: number, numbers: Float32Array, start: number, at: number, full: number, alpha = 1) => {
-    for (let place = 0; place < work.width; place++) {
-      const value = numbers[start + work.order[place]];
+    for (let place = 0; place * columns.gather < work.width; place++) {
+      const value = numbers[start + strongest(numbers, start, gathered(work, columns, place))];
       brush.cell(x + place * columns.cell, y(at), columns.cell + 0.3, high, css(signed(value, full, look.dark)), alpha);
     }
   };
@@ -68,15 +68,14 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
   const { value } = work.vectors;
   if (columns.value === null || columns.moved === null || !value || !work.moved) return;
   const width = value.shape[1];
-  const cell = columns.strip / width;
-  for (let d = 0; d < width; d++)
-    brush.cell(
-      columns.value + d * cell,
-      y,
-      cell + 0.3,
-      high,
-      css(signed(value.data[at * width + d], full.value, look.dark)),
-    );
+  const cells = Math.min(width, Math.round(columns.strip / columns.cell));
+  const cell = columns.strip / cells;
+  for (let place = 0; place < cells; place++) {
+    const [from, to] = [place, place + 1].map((edge) => Math.floor((edge * width) / cells));
+    const own = Uint32Array.from({ length: to - from }, (_, d) => from + d);
+    const number = value.data[at * width + strongest(value.data, at * width, own)];
+    brush.cell(columns.value + place * cell, y, cell + 0.3, high, css(signed(number, full.value, look.dark)));
+  }
   brush.cell(columns.moved, y, Math.max(0.5, (work.moved[at] / full.moved) * room), high, css(look.colour));
   write(columns.moved + columns.bar, work.moved[at], 2);
 }

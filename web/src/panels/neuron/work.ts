@@ -2,7 +2,7 @@
 import type { Vectors } from "../../source/wire";
 import { rowNorms } from "../../weights/hide";
 import { byContribution, trace, type Trace } from "../../weights/neurons";
-import { fullAt } from "./columns";
+import { fullAt, type Columns } from "./columns";
 
 export interface Work {
   vectors: Vectors;
@@ -52,6 +52,17 @@ export function workOf(
       moved: moved ? Math.max(1e-6, ...moved) : 1,
     },
   };
+}
+
+/** Returns the neurons that one cell of a strip stands for. */
+export const gathered = (work: Work, { gather }: Columns, place: number): Uint32Array =>
+  work.order.subarray(place * gather, (place + 1) * gather);
+
+/** Returns which of some neurons has the largest number, by size; their numbers begin at `start`. */
+export function strongest(numbers: Float32Array, start: number, neurons: Uint32Array): number {
+  let best = neurons[0];
+  for (const neuron of neurons) if (Math.abs(numbers[start + neuron]) > Math.abs(numbers[start + best])) best = neuron;
+  return best;
 }
 
 /** One number of the q·k column as a sentence. */

@@ -4,7 +4,9 @@ import type { Unit } from "../../weights/units";
 export const FONT = 12.5;
 /** Width of one letter of the token font, in its size. */
 const LETTER = 0.61;
-export const COMFORT = { least: 18, most: 26 };
+/** Rows that can be read, and the highest that lines of a short sentence take. */
+const LEAST = 18;
+const MOST = 110;
 
 export function columnWidth(units: Unit[], width: number): number {
   let longest = 3;
@@ -12,10 +14,10 @@ export function columnWidth(units: Unit[], width: number): number {
   return Math.round(Math.min(width * 0.3, longest * FONT * LETTER + 22));
 }
 
-/** Row height that lets all rows stand in view where they can, and be read where they cannot. */
-export function rowHeight(rows: number, height: number, fit: boolean): number {
-  const all = height / Math.max(1, rows);
-  return fit ? Math.min(COMFORT.most, all) : Math.min(COMFORT.most, Math.max(COMFORT.least, all));
+/** Returns the row height that fills the height there is, up to `most`; rows scroll rather than be too low to read. */
+export function rowHeight(rows: number, height: number, fit: boolean, most = MOST): number {
+  const all = Math.min(most, height / Math.max(1, rows));
+  return fit ? all : Math.max(LEAST, all);
 }
 
 /** Rows in view, with a few to spare; every step-th where they stand closer than letters. */

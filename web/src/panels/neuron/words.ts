@@ -1,0 +1,38 @@
+// What the neuron view says about the cell under the cursor.
+import type { Unit } from "../../weights/units";
+import type { Columns } from "./columns";
+import { gathered, strongest, told, type Work } from "./work";
+
+interface Tokens {
+  rowUnits: Unit[];
+  columnUnits: Unit[];
+}
+
+/** Returns a sentence about column x of line `at`; null where there is nothing. */
+export function wordsAt(work: Work, columns: Columns, { rowUnits, columnUnits }: Tokens, x: number, at: number) {
+  const { vectors, width, row } = work;
+  const { query, key } = vectors;
+  /** The neuron shown at x in a strip that begins at `start`, and how it is called. */
+  const neuronIn = (start: number, numbers: Float32Array) => {
+    if (x < start || x >= start + columns.strip) return null;
+    const some = gathered(work, columns, Math.floor((x - start) / columns.cell));
+    const d = strongest(numbers, at * width, some);
+    return { d, name: some.length > 1 ? `neuron ${d}, strongest of ${[...some].join(", ")}` : `neuron ${d}` };
+  };
+  const number = (values: Float32Array, line: number, d: number) => values[line * width + d].toFixed(3);
+  const inQuery = at < query.shape[0] ? neuronIn(columns.query, query.data) : null;
+  if (inQuery) return `${inQuery.name} · q of ${rowUnits[at].text}: ${number(query.data, at, inQuery.d)}`;
+  if (at >= work.keys) return null;
+  const inKey = neuronIn(columns.key, key.data);
+  if (inKey) return `${inKey.name} · k of ${columnUnits[at].text}: ${number(key.data, at, inKey.d)}`;
+  const both = neuronIn(columns.product, work.product);
+  if (both) {
+    const factors = `q ${number(query.data, row, both.d)} × k ${number(key.data, at, both.d)}`;
+    return `${both.name} · ${factors} = ${number(work.product, at, both.d)}`;
+  }
+  if (x >= columns.dot && x < columns.soft + columns.bar)
+    return `${rowUnits[row].text} → ${columnUnits[at].text}: ${told(work, at)}`;
+  if (columns.moved !== null && x >= columns.moved && work.moved)
+    return `softmax ${work.made.weight[at].toFixed(4)} × length of the value = ${work.moved[at].toFixed(3)}`;
+  return null;
+}

@@ -1,5 +1,6 @@
 """Is gradient importance right where one module is visited several times, as in ALBERT?"""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ VISITS, HEADS = 3, 4
 @pytest.fixture
 def albert() -> Loaded:
     """Three visits to one layer, in float64, so that only a wrong gate makes a difference."""
-    tokenizer = load("builtin:bert").processor
+    tokenizer: Any = load("builtin:bert").processor
     config = AlbertConfig(
         vocab_size=len(tokenizer), hidden_size=32, embedding_size=16, num_hidden_layers=VISITS,
         num_attention_heads=HEADS, intermediate_size=48, max_position_embeddings=64,
@@ -93,8 +94,6 @@ def test_parts_in_training_are_in_training_after(albert: Loaded) -> None:
 def test_an_atlas_that_was_written_without_visits_counts_them(
     albert: Loaded, tmp_path: Path
 ) -> None:
-    import json
-
     captured(albert, SENTENCE, path=tmp_path / "a.atlas")
     manifest = tmp_path / "a.atlas" / "atlas.json"
     raw = json.loads(manifest.read_text())

@@ -1,5 +1,6 @@
 """Is gradient importance right where one module is visited several times, as in ALBERT?"""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,8 +94,6 @@ def test_parts_in_training_are_in_training_after(albert: Loaded) -> None:
 def test_an_atlas_that_was_written_without_visits_counts_them(
     albert: Loaded, tmp_path: Path
 ) -> None:
-    import json
-
     captured(albert, SENTENCE, path=tmp_path / "a.atlas")
     manifest = tmp_path / "a.atlas" / "atlas.json"
     raw = json.loads(manifest.read_text())

@@ -6,10 +6,12 @@ atlas is read again, and the attention must come out as it is stored.
 
 from collections.abc import Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
 from attention_atlas.store.reader import StoredAtlas
 
@@ -23,6 +25,7 @@ class LiveModel:
     def __init__(self, model: Any, tokenizer: Any = None, **options: Any):
         self._given, self._options = (model, tokenizer), options
         self.name = model if isinstance(model, str) else type(model).__name__
+        self._reading = Lock()  # several atlases may share it, and a tokenizer bears one thread
 
     @cached_property
     def _pair(self) -> tuple[Any, Any]:
@@ -32,8 +35,9 @@ class LiveModel:
         return loaded.model, loaded.processor
 
     def read(self, like: StoredAtlas, text: str, second: str | None = None) -> StoredAtlas:
-        """A new atlas of one text, captured with the options of another."""
-        from attention_atlas.record.write.capture import capture
+        """Capture one text with the options of another atlas; gives the new atlas."""
+        with EXCLUSIVE:  # transformers is not made to be imported by two threads at once
+            from attention_atlas.record.write.capture import capture
 
         for one in (text, second or ""):
             if len(one) > LETTERS:
@@ -42,10 +46,11 @@ class LiveModel:
             raise InputError("there is no text to add; write some")
         given = {"text": text} if second is None else {"text": text, "second": second}
         options = like.manifest.options
-        return capture(
-            self._pair, [given], keep=like.manifest.keep, progress=False,
-            truncate=bool(options.get("truncate")), generate=int(options.get("generate", 0)),
-        )  # fmt: skip
+        with self._reading:
+            return capture(
+                self._pair, [given], keep=like.manifest.keep, progress=False,
+                truncate=bool(options.get("truncate")), generate=int(options.get("generate", 0)),
+            )  # fmt: skip
 
     def check(self, atlas: StoredAtlas) -> None:
         """Refuse a model that is not the atlas's own."""

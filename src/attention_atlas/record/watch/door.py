@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -115,7 +116,7 @@ class Door:
         """Run one attention between its hooks; gives output and weights as the model wants them."""
         for hook in self.hooks:
             hook.before(passing)
-        run = ALL_ATTENTION_FUNCTIONS["sdpa"] if self.fast else own_eager(passing.module)
+        run = ALL_ATTENTION_FUNCTIONS["sdpa"] if self.fast else _own_eager(type(passing.module))
         passing.output, passing.weights = run(
             passing.module, passing.query, passing.key, passing.value, passing.mask,
             **passing.options,
@@ -166,17 +167,19 @@ def _attend(plain: Attention) -> Attention:
 
 
 def _plain_eager(module: nn.Module, *tensors: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
-    return own_eager(module)(module, *tensors, **options)
+    return _own_eager(type(module))(module, *tensors, **options)
 
 
-def own_eager(module: nn.Module) -> Attention:
+@cache
+def _own_eager(kind: type[nn.Module]) -> Attention:
     """The eager attention function of the file that the module's forward was written in."""
-    classes = type(module).__mro__
-    for cls in sorted(classes, key=lambda cls: "forward" not in vars(cls)):
-        found = getattr(sys.modules.get(cls.__module__), "eager_attention_forward", None)
+    for cls in sorted(kind.__mro__, key=lambda cls: "forward" not in vars(cls)):
+        found: Attention | None = getattr(
+            sys.modules.get(cls.__module__), "eager_attention_forward", None
+        )
         if found is not None:
-            return found  # type: ignore[no-any-return]
-    raise LookupError(f"{type(module).__name__} has no eager attention function of its own")
+            return found
+    raise LookupError(f"{kind.__name__} has no eager attention function of its own")
 
 
 _OURS_EAGER, _OURS_FAST = _attend(_plain_eager), _attend(ALL_ATTENTION_FUNCTIONS["sdpa"])

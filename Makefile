@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test lint types unit zoo web web-test browser models clean
+.PHONY: demo test lint types unit zoo full portable web web-test browser models clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
@@ -42,7 +42,20 @@ browser:
 	else echo "install Chromium (apt install chromium) or name one in CHROME_PATH" >&2; exit 1; fi
 
 zoo: $(VENV)/tested
-	$(BIN)/python -m pytest -n 2 tests/record/test_zoo.py
+	$(BIN)/python -m pytest -n 2 --full tests/record/test_zoo.py
+
+# What make test leaves out: the rest of the zoo, and references made anew.
+full: $(VENV)/tested models
+	$(BIN)/python -m pytest -n 2 --dist worksteal --full -m full
+
+# Other processors round otherwise: numbers must hold on one thread, and without new instructions.
+NUMERIC := tests/store tests/layout tests/measure tests/models tests/page tests/record tests/test_demo.py
+OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 \
+	ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem
+
+portable: $(VENV)/tested models web browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(NUMERIC)
+	OMP_NUM_THREADS=1 $(OLD_PROCESSOR) $(BIN)/python -m pytest -n 2 --dist worksteal $(NUMERIC)
 
 models: $(MODELS)/smollm2.gguf
 

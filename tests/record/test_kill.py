@@ -1,12 +1,14 @@
 """A capture that is killed at any moment goes on to the very same atlas."""
 
 import json
-import os
+import multiprocessing
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -21,18 +23,26 @@ SENTENCES = [
 SHARD_BYTES = 200_000
 
 
-def capture_code(folder: Path, corpus: Path) -> str:
-    return (
-        "import attention_atlas as aa\n"
-        f"aa.capture('builtin:gpt', {str(corpus)!r}, path={str(folder)!r}, batch_size=4,"
-        f" shard_bytes={SHARD_BYTES}, progress=False)"
+# The server imports torch once; each capture is a fork of it and a process of its own.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch", "transformers.models.gpt2.modeling_gpt2"])
+
+
+def capture(folder: Path, corpus: Path) -> None:
+    aa.capture(
+        "builtin:gpt", corpus, path=folder, batch_size=4, shard_bytes=SHARD_BYTES, progress=False
     )
 
 
-def start(folder: Path, corpus: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", capture_code(folder, corpus)], stderr=subprocess.DEVNULL
-    )
+def start(folder: Path, corpus: Path) -> ForkServerProcess:
+    process = PROCESSES.Process(target=capture, args=(folder, corpus))
+    process.start()
+    return process
+
+
+def code_of(process: ForkServerProcess) -> int | None:
+    process.join()
+    return process.exitcode
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -43,12 +53,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def wait_until(condition: object, process: subprocess.Popen[bytes]) -> None:
-    assert callable(condition)
-    for _ in range(60_000):
-        if condition() or process.poll() is not None:
+def wait_until(condition: Callable[[], bool], process: ForkServerProcess) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if condition() or process.exitcode is not None:
             return
-        time.sleep(0.001)
+        process.join(0.001)
     pytest.fail("the capture never got that far")
 
 
@@ -56,7 +66,7 @@ def test_killed_and_resumed_is_byte_for_byte_what_was_never_disturbed(tmp_path: 
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(SENTENCES))
     calm, killed = tmp_path / "calm.atlas", tmp_path / "killed.atlas"
-    assert start(calm, corpus).wait() == 0
+    assert code_of(start(calm, corpus)) == 0
     shards = len(json.loads((calm / "atlas.json").read_text())["shards"])
     assert shards >= 8
 
@@ -66,16 +76,16 @@ def test_killed_and_resumed_is_byte_for_byte_what_was_never_disturbed(tmp_path: 
     for target in sorted(dice.sample(range(shards), 4)):
         process = start(killed, corpus)
         wait_until((killed / "vectors" / f"{target:05d}.safetensors").exists, process)
-        time.sleep(dice.random() * 0.05)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
+        process.join(dice.random() * 0.05)  # somewhere within the next shard
+        if process.exitcode is None:
+            process.kill()
             kills += 1
-        process.wait()
+        process.join()
         if not (killed / "atlas.json").exists():
             with pytest.raises(StoreError, match="is not finished"):
                 aa.open(killed)
     assert kills >= 2
-    assert start(killed, corpus).wait() == 0
+    assert code_of(start(killed, corpus)) == 0
     assert contents(killed) == contents(calm)
 
 
@@ -96,7 +106,7 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
     process = start(folder, corpus)
     wait_until((folder / "parts" / "00001.json").exists, process)
     process.kill()
-    process.wait()
+    process.join()
     before = contents(folder)
     with pytest.raises(StoreError, match="begun with another model, other inputs"):
         aa.capture("builtin:gpt", SENTENCES[:3], path=folder, progress=False)
@@ -105,21 +115,21 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
 
 def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "x.atlas", tmp_path / "corpus.txt"
-    corpus.write_text("\n".join(SENTENCES * 8))
+    corpus.write_text("\n".join(SENTENCES * 2))
     command = [sys.executable, "-m", "attention_atlas", "capture", "builtin:gpt", str(corpus)]
     process = subprocess.Popen(
         [*command, "-o", str(folder)], stderr=subprocess.PIPE, text=True,
         # Whoever runs these tests in the background has Ctrl-C ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
-    for _ in range(600):
-        if (folder / "capture.json").exists():
-            break
-        time.sleep(0.1)
+    end = time.monotonic() + 60
+    while not (folder / "capture.json").exists():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, talk = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run the same command again" in talk and "Traceback" not in talk
     done = subprocess.run([*command, "-o", str(folder)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(folder)
-    assert len(aa.open(folder)) == len(SENTENCES) * 8
+    assert len(aa.open(folder)) == len(SENTENCES) * 2

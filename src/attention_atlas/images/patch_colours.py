@@ -15,7 +15,7 @@ NAMES = ("brightness", "hue", "saturation")
 
 
 def swatches(picture: Image.Image, boxes: "npt.NDArray[np.floating[Any]]") -> Floats:
-    """(N, 3): brightness 0 … 1, hue 0 … 360 degrees and saturation 0 … 1; NaN where no box."""
+    """Get brightness 0 … 1, hue 0 … 360, saturation 0 … 1 of boxes: (N, 3), NaN where no box."""
     small = picture.convert("RGB")
     small.thumbnail((_LARGEST, _LARGEST))
     pixels = np.asarray(small, np.float64) / 255
@@ -34,7 +34,7 @@ def swatches(picture: Image.Image, boxes: "npt.NDArray[np.floating[Any]]") -> Fl
 
 
 def hue_and_saturation(colour: Floats) -> tuple[Floats, Floats]:
-    """Of HSV, from (N, 3) red, green, blue; greys have no hue."""
+    """Convert (N, 3) red, green, blue to hue and saturation of HSV; greys have no hue."""
     high, low = colour.max(1), colour.min(1)
     wide = high - low
     saturation = np.divide(wide, high, out=np.zeros_like(wide), where=high > 0)

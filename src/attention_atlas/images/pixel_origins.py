@@ -31,7 +31,7 @@ class Axis:
     last: int
 
     def span(self, low: int, high: int) -> tuple[float, float]:
-        """Pixels low … high − 1 as fractions; NaN where all of them are padding."""
+        """Get pixels low … high − 1 as fractions of the picture; NaN where all are padding."""
         if high <= self.first or low >= self.last:
             return np.nan, np.nan
         return self.start + self.step * low, self.start + self.step * high
@@ -48,7 +48,7 @@ class Frame:
     y: Axis
 
     def box(self, top: int, left: int, bottom: int, right: int) -> tuple[float, ...]:
-        """left, top, right, bottom as fractions of the picture; NaN where nothing of it shows."""
+        """Get left, top, right, bottom as fractions of the picture; NaN where nothing shows."""
         across, down = self.x.span(left, right), self.y.span(top, bottom)
         if self.image < 0 or np.isnan([*across, *down]).any():
             return (np.nan,) * 4
@@ -74,7 +74,7 @@ class Shown:
 
 
 def shown(make: Make, sizes: Sequence[Size]) -> Shown | None:
-    """What comes out for pictures of these sizes; None where there are no pixels to be found."""
+    """Find what the tensors show for pictures of these sizes; None where no pixels are found."""
     black = _pixels(make([_flat(size, 0) for size in sizes]))
     if black is None or not sizes:
         return None
@@ -102,7 +102,7 @@ def shown(make: Make, sizes: Sequence[Size]) -> Shown | None:
 
 
 def whole(shape: Sequence[int]) -> Shown | None:
-    """Of ready-made pixels nothing more is known: each frame is its own picture."""
+    """Treat each frame of ready-made pixels as its own picture: nothing more is known."""
     if len(shape) < 4:
         return None
     height, width = shape[-2:]
@@ -119,7 +119,7 @@ def _flat(size: Size, level: int) -> Image.Image:
 
 
 def _ramp(size: Size, axis: int) -> Image.Image:
-    """All channels alike, so that it does not matter in which order they come out."""
+    """Make a ramp with equal channels, so that their order in the output does not matter."""
     line = np.rint((np.arange(size[axis]) + 0.5) / size[axis] * 255).astype(np.uint8)
     grey = Image.fromarray(line[None, :] if axis == 0 else line[:, None])
     return grey.resize(size, Image.Resampling.NEAREST).convert("RGB")
@@ -157,7 +157,7 @@ def _frames(x: Floats, y: Floats, which: Floats, sizes: Sequence[Size]) -> list[
 
 
 def _fit(places: Floats, there: npt.NDArray[np.bool_], axis: int, pixels: int) -> Axis:
-    """A line through where the pixels of one axis lie.
+    """Fit a line through the places of the pixels of one axis.
 
     The outermost are left out: half a pixel of the original next to its edge is not interpolated.
     """
@@ -201,7 +201,7 @@ def _patches(x: Floats, y: Floats, which: Floats) -> Patches:
 
 
 def _lines(places: Floats) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
-    """Which column (or row) each patch is in, and where that begins and ends."""
+    """Find the column (or row) of each patch, and where it begins and ends."""
     middles = np.nanmean(places, axis=1)
     wide = float(np.median(np.nanmax(places, axis=1) - np.nanmin(places, axis=1)))
     order = np.argsort(middles, kind="stable")

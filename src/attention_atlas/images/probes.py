@@ -1,4 +1,4 @@
-"""Pictures made on the spot, of which the value at every place is known.
+"""Which pictures can be made whose value is known at every place?
 
 hue, brightness   smooth gradients in eight directions, and mosaics of the same values shuffled: a
                   head that only knows places follows a gradient, but not a mosaic
@@ -74,7 +74,7 @@ def write_probes(kind: str, folder: Path, size: int = 224, seed: int = 0) -> int
 
 
 def read_cells(folder: Path) -> dict[str, pd.DataFrame]:
-    """Picture → its cells with their values; empty where a folder has no such table."""
+    """Read the cells of each picture with their values; empty where a folder has no such table."""
     path = folder / TABLE
     if not path.is_file():
         return {}
@@ -87,7 +87,7 @@ def read_cells(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def known_values(cells: pd.DataFrame, boxes: Floats) -> dict[str, list[Any]]:
-    """The mean of each value over each box, by area; the commonest where values are names."""
+    """Average each value over each box by area; takes the commonest where values are names."""
     edges = cells[["left", "top", "right", "bottom"]].to_numpy(np.float64)
     low = np.maximum(boxes[:, None, :2], edges[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], edges[None, :, 2:])
@@ -137,7 +137,7 @@ def _brightness(size: int, dice: np.random.Generator) -> Iterator[Probe]:
 
 
 def _fields(size: int, dice: np.random.Generator) -> Iterator[tuple[str, Floats, Floats]]:
-    """Name, values of the pixels and of the cells, 0 … 1: gradients, then mosaics."""
+    """Yield name, values of the pixels and of the cells, 0 … 1: gradients, then mosaics."""
     for number in range(_DIRECTIONS):
         angle = 2 * np.pi * number / _DIRECTIONS
         name = f"gradient-{360 * number // _DIRECTIONS:03d}"
@@ -149,7 +149,7 @@ def _fields(size: int, dice: np.random.Generator) -> Iterator[tuple[str, Floats,
 
 
 def _gradient(side: int, angle: float) -> Floats:
-    """0 … 1 from one edge to the other, along a direction."""
+    """Make values 0 … 1 from one edge to the other, along a direction."""
     at = (np.arange(side) + 0.5) / side - 0.5
     along = np.cos(angle) * at[None, :] + np.sin(angle) * at[:, None]
     wide = abs(np.cos(angle)) + abs(np.sin(angle))
@@ -162,7 +162,7 @@ def _spread(blocks: Floats, side: int) -> Floats:
 
 
 def _coloured(field: Floats) -> Image.Image:
-    """Hues of one luma, so that brightness tells nothing."""
+    """Colour by hues of one luma, so that brightness tells nothing."""
     steps = np.linspace(0, 1, 721)
     table = np.array([_even(colorsys.hsv_to_rgb(float(hue % 1), 1, 1)) for hue in steps])
     at = np.rint(field % 1 * 720).astype(int)

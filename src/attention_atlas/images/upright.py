@@ -1,4 +1,4 @@
-"""How is a picture made to be looked at? Upright, in RGB, on white: as models and people see it."""
+"""How is a picture turned upright, in RGB, on white: as models and people see it?"""
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -8,7 +8,7 @@ CYCLIC = {"hue": 360.0, "angle": 180.0}  # values that come round, and after how
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """Turned as its EXIF says, in RGB: what is transparent shows white, 16 bits become 8."""
+    """Turn a picture as its EXIF says, in RGB; transparency shows white, 16 bits become 8."""
     turned = ImageOps.exif_transpose(image)
     if turned.mode.startswith(("I", "F")):
         return _in_eight_bits(turned).convert("RGB")

@@ -1,1 +1,1 @@
-"""Step 3 of the flow: where do the queries and keys of every head lie on a map?"""
+"""Where do the queries and keys of every head lie on a map?"""

@@ -26,7 +26,7 @@ Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 def place_input(
     atlas: StoredAtlas, made: Map, group: Group, rows: Callable[[str], Rows], added: StoredAtlas
 ) -> Float32:
-    """Places (heads, N + M, dims) of all tokens of `added`: 0 to 1 across each head's box.
+    """Place all tokens of `added` on a map; returns (heads, N + M, dims), 0 to 1 in each box.
 
     `rows` tells where the tokens of the map stand among a head's queries and keys.
     """
@@ -58,6 +58,6 @@ def _stack(vectors: Sequence[Float32]) -> Tensor:
 
 
 def _layers(heads: Sequence[str]) -> Iterator[list[str]]:
-    """Heads of one layer together: they have one width, and their vectors fit in memory."""
+    """Yield the heads layer by layer: they have one width, and their vectors fit in memory."""
     for _, together in groupby(heads, lambda name: Head.parse(name).layer):
         yield list(together)

@@ -1,4 +1,4 @@
-"""How likely is each point to take each of its neighbours for its partner?
+"""How likely does each point choose each of its neighbours as its partner?
 
 t-SNE's perplexity: every point gets its own width β so that exp(−β d²), made to sum to 1, has the
 entropy of so many equal neighbours. Found for all points at once by halving an interval of log β.
@@ -15,12 +15,12 @@ HALVINGS = 32
 
 
 def neighbours_for(perplexity: float) -> int:
-    """How many neighbours carry a perplexity: three times as many, as in openTSNE."""
+    """Get the number of neighbours for a perplexity: three times as many, as in openTSNE."""
     return int(3 * perplexity)
 
 
 def affinities(near: Neighbours, perplexity: float) -> Tensor:
-    """The probabilities (heads, points, k) of a point's neighbours; each row sums to 1.
+    """Get the probabilities of each point's neighbours; returns (heads, points, k), rows sum to 1.
 
     With too few neighbours for the perplexity it is lowered to a third of them.
     """

@@ -1,4 +1,4 @@
-"""How strongly do its ties pull each point, when there are millions of ties?
+"""How strongly is each point pulled by its ties, when there are millions of ties?
 
 The ties of a t-SNE map do not change while it is made, so they are laid out once for the memory:
 points are sorted by their number of ties and cut into slices, and within a slice the first ties of
@@ -29,7 +29,7 @@ class Ties:
     weight: Tensor  # (ties,) padding weighs 0
 
     def slices(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Rows of a slice, and its columns and weights (width, rows)."""
+        """Yield the rows of each slice with its columns and weights (width, rows)."""
         first, offset = self.first.tolist(), self.offset.tolist()
         for number in range(len(first) - 1):
             begin, end = first[number], first[number + 1]
@@ -39,7 +39,7 @@ class Ties:
 
 
 def tie(graph: Graph, heads: int) -> Ties:
-    """Lay out the ties of a graph of so many heads."""
+    """Sort the ties of a graph of `heads` heads into slices; returns them."""
     rows = len(graph.start) - 1
     degree, order = graph.degree.view(heads, -1).sort(dim=1, descending=True, stable=True)
     order = (order + _head_starts(order)).view(-1)
@@ -65,7 +65,7 @@ def tie(graph: Graph, heads: int) -> Ties:
 
 
 def attraction(places: Tensor, ties: Ties) -> Tensor:
-    """Σ w (y − y') / (1 + |y − y'|²) over the ties of each row; places (rows, dims) are sorted."""
+    """Sum w (y − y') / (1 + |y − y'|²) over the ties of each row of sorted places (rows, dims)."""
     axes = places.t().contiguous()  # (dims, rows)
     pull = torch.empty_like(axes)
     largest = int(ties.offset.diff().max())
@@ -89,7 +89,7 @@ def _head_starts(order: Tensor) -> Tensor:
 
 
 def _cuts(degree: Tensor) -> Tensor:
-    """Slices of about equal numbers of ties; none crosses from one head into the next."""
+    """Cut rows into slices of about equal numbers of ties; no slice crosses two heads."""
     heads, points = degree.shape
     first = []
     for head, degrees in enumerate(degree.tolist()):

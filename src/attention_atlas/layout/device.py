@@ -17,14 +17,14 @@ def has_triton() -> bool:
 
 
 def chosen_device(asked: str) -> str:
-    """What "auto" comes to here."""
+    """Replace "auto" by the device of this machine; returns its name."""
     if asked == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     return asked
 
 
 def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device) -> int:
-    """As many as fit. On a CPU one at a time is also the fastest: it stays in the cache."""
+    """Count the heads that fit the device; on a CPU one at a time is fastest, by its cache."""
     if device.type != "cuda":
         return 1
     free = torch.cuda.mem_get_info(device)[0] * SHARE_OF_FREE
@@ -34,7 +34,7 @@ def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device
 
 @contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
-    """On a CPU, threads that wait for each other over pieces so small cost more than they give."""
+    """Use one thread on a CPU: for such small pieces, waiting threads cost more than they give."""
     before = torch.get_num_threads()
     if device.type == "cpu":
         torch.set_num_threads(1)

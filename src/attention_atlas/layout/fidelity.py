@@ -1,4 +1,4 @@
-"""How far can a map be believed?
+"""How far can a map be trusted?
 
 Three figures for each head, for the map and next to it for PCA and for the same places dealt out at
 random: the rank correlation of distance and dot product, as the AttentionViz paper measures it
@@ -43,7 +43,7 @@ class Fidelity:
 
 
 def fidelity(points: Tensor, dots: "Dots", places: Tensor, seed: int = 0) -> Fidelity:
-    """Of places (heads, 2N, dims) of points (heads, 2N, width) from `as_points`."""
+    """Measure places (heads, 2N, dims) against points (heads, 2N, width) from `as_points`."""
     numbers = torch.Generator().manual_seed(seed)
     rows = torch.randperm(points.shape[1], generator=numbers)[:ROWS].to(points.device)
     dealt = torch.randperm(points.shape[1], generator=numbers).to(points.device)
@@ -69,7 +69,7 @@ class Dots:
 
 
 def correlation(dots: Dots, at: Tensor) -> Tensor:
-    """Of distance at some places (heads, N + M, any width) and dot product: (heads,)."""
+    """Correlate distance at places (heads, N + M, width) with the dot product: (heads,)."""
     split = dots.queries.shape[1]
     means = []
     for number in sorted(set(dots.tokens.query.tolist())):
@@ -86,7 +86,7 @@ def correlation(dots: Dots, at: Tensor) -> Tensor:
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:
-    """Rank correlation along the last axis; equal values share their mean rank."""
+    """Correlate the ranks along the last axis; equal values share their mean rank."""
     x, y = _ranks(a), _ranks(b)
     spread = x.square().sum(-1) * y.square().sum(-1)
     return (x * y).sum(-1) / spread.sqrt().clamp_min(1e-12)
@@ -95,7 +95,7 @@ def spearman(a: Tensor, b: Tensor) -> Tensor:
 def neighbourhood(
     points: Tensor, places: Tensor, rows: Tensor, k: int = NEIGHBOURS
 ) -> tuple[Tensor, Tensor]:
-    """Trustworthiness and the share of the k nearest kept, over some rows: (heads,) each."""
+    """Get trustworthiness and the share of the k nearest kept, over some rows: (heads,) each."""
     count = points.shape[1]
     k = min(k, (count - 1) // 2)
     if k < 1:
@@ -119,7 +119,7 @@ def _apart(points: Tensor, rows: Tensor) -> Tensor:
 
 
 def _ranks(values: Tensor) -> Tensor:
-    """Ranks along the last axis with mean 0."""
+    """Rank along the last axis, with mean 0."""
     values = values.contiguous()
     order = values.sort(-1).values
     below = torch.searchsorted(order, values)

@@ -45,7 +45,7 @@ def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
 def umap_step(
     places: Tensor, partner: Tensor, shift: Tensor, pace: Tensor, rate: float, out: Tensor
 ) -> None:
-    """One step of all points (heads, points, dims), written to `out`."""
+    """Move all points (heads, points, dims) by one step; writes to `out`."""
     heads, points, dims = places.shape
     grid = (triton.cdiv(points, POINTS_A_STEP), heads)
     _umap_step[grid](

@@ -1,4 +1,4 @@
-"""How sure is each neighbour to be a neighbour, and which one does a point turn to next?
+"""How strong is each neighbour in UMAP, and which one is pulled next?
 
 UMAP's memberships: the nearest neighbour is sure, further ones fade with a width that makes them
 add up to log2 of their number; a pair is tied if either end is. Drawing ties at random is the
@@ -24,7 +24,7 @@ STRIDE = 39  # visits the turns in an order that spreads them; has no factor in 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Who each point turns to, turn by turn, and its weight in the graph."""
+    """The partner of each point in each round, and its weight in the graph."""
 
     partner: Tensor  # (turns, rows) int32, rows count through all heads
     weight: Tensor  # (heads, points) summed over ties; the strongest tie of a head weighs 1
@@ -34,7 +34,7 @@ class Rounds:
 
 
 def memberships(near: Neighbours) -> Tensor:
-    """One-way weights (heads, points, k) of the neighbours; the point itself counts as one more."""
+    """Get one-way weights (heads, points, k) of the neighbours; the point itself counts as one."""
     distance = near.distance.masked_fill(near.distance <= COPY, 0)
     nearest = distance.masked_fill(distance == 0, math.inf).amin(2, keepdim=True)
     beyond = (distance - nearest.nan_to_num(posinf=0.0)).clamp_min(0)
@@ -63,7 +63,7 @@ def rounds(near: Neighbours, seed: torch.Generator) -> Rounds:
 
 
 def _running(graph: Graph) -> Tensor:
-    """Sums of the weights up to each tie, in whole numbers: CUDA adds floats in varying order."""
+    """Sum the weights up to each tie in whole numbers, since CUDA adds floats in varying order."""
     sums = torch.zeros(len(graph.weight) + 1, dtype=torch.int64, device=graph.weight.device)
     torch.cumsum((graph.weight * WHOLE).long(), 0, out=sums[1:])
     return sums

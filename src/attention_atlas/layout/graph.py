@@ -1,4 +1,4 @@
-"""Who is tied to whom, and how strongly, when being near counts both ways?
+"""Which points are tied, and how strongly, when being near counts both ways?
 
 A point's nearest points need not have it among theirs. Both t-SNE and UMAP make the relation
 symmetric; they differ only in how the two weights of a pair are joined. All heads form one graph
@@ -30,12 +30,12 @@ class Graph:
 
 
 def mean_of_both(sums: Tensor, products: Tensor) -> Tensor:
-    """t-SNE: half the sum."""
+    """Combine two one-way weights as t-SNE does: half the sum."""
     return sums.div_(2)
 
 
 def either_of_both(sums: Tensor, products: Tensor) -> Tensor:
-    """UMAP: the probability that at least one of two chances comes true."""
+    """Combine them as UMAP does: the probability that at least one of the two holds."""
     return sums.sub_(products)
 
 
@@ -43,7 +43,7 @@ JOIN = {"mean": mean_of_both, "either": either_of_both}
 
 
 def symmetric(index: Tensor, weight: Tensor, join: str) -> Graph:
-    """The graph of neighbours (heads, points, k) and their one-way weights."""
+    """Make the symmetric graph of neighbours (heads, points, k) with one-way weights."""
     heads, points, k = index.shape
     rows = heads * points
     first = torch.arange(heads, device=index.device).view(-1, 1, 1) * points

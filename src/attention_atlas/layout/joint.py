@@ -39,7 +39,7 @@ class Joint:
     radius: Tensor  # (heads,) the length keys are lifted to; 0 where they are not
 
     def queries(self, queries: Tensor) -> Tensor:
-        """(heads, N, width) → the joint space."""
+        """Bring queries (heads, N, width) into the joint space."""
         scaled = queries * self.c[:, None, None]
         return _with_height(scaled, torch.zeros_like(scaled[..., 0])) if self.lifted else scaled
 
@@ -51,7 +51,7 @@ class Joint:
         return _with_height(moved, height.clamp_min(0).sqrt())
 
     def points(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Queries, then keys: (heads, 2N, width)."""
+        """Stack queries, then keys, in the joint space; returns (heads, 2N, width)."""
         return torch.cat([self.queries(queries), self.keys(keys)], 1)
 
     @property
@@ -89,7 +89,7 @@ JOINTS: dict[str, Callable[[Tensor, Tensor], Joint]] = {
 
 
 def join(queries: Tensor, keys: Tensor, name: str) -> Joint:
-    """Fit one of the table to queries (heads, N, width) and keys (heads, M, width)."""
+    """Fit one way of the table to queries (heads, N, width) and keys (heads, M, width)."""
     if name not in JOINTS:
         raise InputError(f"no normalisation is named {name!r}; there are: {', '.join(JOINTS)}")
     if queries.shape[0] != keys.shape[0] or queries.shape[2] != keys.shape[2]:
@@ -101,7 +101,7 @@ def join(queries: Tensor, keys: Tensor, name: str) -> Joint:
 
 
 def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
-    """The c of each head (heads,), by a grid and one parabola through its best three.
+    """Find the c of each head (heads,) by a grid and a parabola through its best three points.
 
     Where the best lies at the end of the grid, the grid moves there. A head whose correlation has
     no top within reach gets the c at which queries and keys spread equally.
@@ -133,7 +133,7 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:
-    """Of minus distance and dot product (heads, pairs, pairs), near pairs first: (heads,)."""
+    """Correlate minus distance with dot product (heads, pairs, pairs), near pairs first."""
     distance = square.clamp_min(0).sqrt()
     weight = torch.exp(-(distance / distance.mean((1, 2), keepdim=True).clamp_min(1e-12)).square())
     weight = weight / weight.sum((1, 2), keepdim=True)
@@ -144,7 +144,7 @@ def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:
 
 
 def _peak(scores: Tensor) -> Tensor:
-    """The factor (heads,) at the top of scores (grid, heads), between grid points."""
+    """Find the factor (heads,) at the top of scores (grid, heads), between grid points."""
     step = float(torch.log(GRID[1] / GRID[0]))
     best = scores.argmax(0).clamp(1, len(GRID) - 2)[None]
     left, top, right = (scores.gather(0, best + side)[0] for side in (-1, 0, 1))
@@ -158,7 +158,7 @@ def _meeting(queries: Tensor, keys: Tensor, c: Tensor) -> Tensor:
 
 
 def _some(vectors: Tensor) -> Tensor:
-    """Up to PAIRS of them, evenly spaced, so that no seed is needed."""
+    """Take up to PAIRS vectors, evenly spaced, so that no seed is needed."""
     count = vectors.shape[1]
     picked = torch.linspace(0, count - 1, min(count, PAIRS), device=vectors.device).long()
     return vectors[:, picked]

@@ -34,7 +34,7 @@ class Neighbours:
 
 
 def as_points(vectors: Tensor, metric: str) -> Tensor:
-    """Vectors (heads, points, width) whose Euclidean geometry is that of the metric.
+    """Turn vectors (heads, points, width) into points whose Euclidean distance is the metric.
 
     For cosine they are cut to length one, so that PCA and distances mean the same thing.
     """
@@ -58,7 +58,7 @@ def as_points(vectors: Tensor, metric: str) -> Tensor:
 def find_neighbours(
     points: Tensor, k: int, metric: str = "cosine", among: Tensor | None = None
 ) -> Neighbours:
-    """The k nearest of each point among the points themselves, or among others that are given.
+    """Find the k nearest of each point among the points themselves, or among given others.
 
     `points` and `among` come from `as_points`. With fewer points than k there are fewer neighbours.
     """

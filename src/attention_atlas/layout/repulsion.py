@@ -22,7 +22,7 @@ FEW = 2500  # points that are worth looking at every pair whatever it costs
 
 
 def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
-    """Potential (heads, points) and force (heads, points, dims), by the cheaper of the two ways.
+    """Get potential (heads, points) and force (heads, points, dims) by the cheaper of two ways.
 
     On a mesh a clump of many copies of a point is pushed a little by its own image, which holds it
     where it is. A small map is often nothing but such clumps, so it gets the exact sums.
@@ -35,7 +35,7 @@ def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def pair_repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
-    """By looking at every pair, in pieces: for few points, and the yardstick of the mesh."""
+    """Sum over every pair, in pieces: for few points, and the reference of the mesh."""
     heads, points, dims = places.shape
     across = places.transpose(1, 2).contiguous()  # (heads, dims, points)
     with_one = torch.nn.functional.pad(across, (0, 0, 0, 1), value=1.0)
@@ -56,7 +56,7 @@ def pair_repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def mesh_repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
-    """The same by way of a mesh."""
+    """Sum by interpolation on a mesh; returns the same as `pair_repulsion`."""
     dims = places.shape[2]
     step, side = _mesh(places)
     low = places.amin(1, keepdim=True)
@@ -74,7 +74,7 @@ def mesh_repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _mesh(places: Tensor) -> tuple[float, int]:
-    """Spacing, and nodes an axis: a spline reaches one node before its cell and two after it."""
+    """Choose spacing and nodes per axis: a spline reaches one node before its cell, two after."""
     dims = places.shape[2]
     span = float((places.amax(1) - places.amin(1)).max())
     step = SPACING[dims]
@@ -84,7 +84,7 @@ def _mesh(places: Tensor) -> tuple[float, int]:
 
 
 def _through_mesh(at: Tensor, side: int, spectrum: Tensor) -> tuple[Tensor, Tensor]:
-    """Potential and its slope in mesh units, of places in mesh units."""
+    """Get potential and slope of places; all in mesh units."""
     heads, points, dims = at.shape
     at = at.permute(2, 0, 1).contiguous()  # (dims, heads, points)
     cell = at.floor()
@@ -112,7 +112,7 @@ def _read(value: Tensor, spline: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]
 
 
 def _nodes(cell: Tensor, side: int) -> Tensor:
-    """Flat numbers of the 4**dims nodes around each place; heads lie one after another."""
+    """Number the 4**dims nodes around each place; heads lie one after another."""
     dims, heads, _ = cell.shape
     near = torch.arange(4, device=cell.device)
     base = torch.arange(heads, device=cell.device)[:, None]
@@ -133,7 +133,7 @@ def _spread(mesh: Tensor, node: Tensor, weight: Tensor) -> Tensor:
 
 
 def _convolve(mesh: Tensor, spectrum: Tensor) -> Tensor:
-    """Zero-padded convolution; each axis is padded only when its turn comes."""
+    """Convolve with zero padding; each axis is padded only when it is transformed."""
     side, dims, size = mesh.shape[1], spectrum.ndim, spectrum.shape[0]
     waves = torch.fft.rfft(mesh, n=size, dim=dims)
     for axis in range(dims - 1, 0, -1):
@@ -147,7 +147,7 @@ def _convolve(mesh: Tensor, spectrum: Tensor) -> Tensor:
 
 @lru_cache(maxsize=4)
 def _spectrum(size: int, dims: int, step: float, device: torch.device) -> Tensor:
-    """The kernel's transform over that of the two splines, so that mesh values are exact."""
+    """Divide the kernel's transform by that of the two splines, so that mesh values are exact."""
     away = torch.arange(size, dtype=torch.float64, device=device)
     smooth = ((4 + 2 * torch.cos(2 * math.pi * away / size)) / 6).square()
     squares = torch.minimum(away, size - away).mul_(step).square()
@@ -160,7 +160,7 @@ def _spectrum(size: int, dims: int, step: float, device: torch.device) -> Tensor
 
 
 def _bspline(t: Tensor) -> tuple[Tensor, Tensor]:
-    """The four cubic B-spline weights at offset t in a cell, and their slopes: (4, …) each."""
+    """Get the four cubic B-spline weights at offset t in a cell, and their slopes: (4, …) each."""
     u, t2, t3 = 1 - t, t * t, t * t * t
     value = [u * u * u, 3 * t3 - 6 * t2 + 4, 3 * (t + t2 - t3) + 1, t3]
     slope = [-u * u, 3 * t2 - 4 * t, 1 + 2 * t - 3 * t2, t2]
@@ -168,7 +168,7 @@ def _bspline(t: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _fast_size(least: int) -> int:
-    """An even size at or above `least` whose only other factors are 3 (at most twice)."""
+    """Find an even size at or above `least` whose only other factors are 3 (at most twice)."""
     return min(
         size
         for three in (1, 3, 9)

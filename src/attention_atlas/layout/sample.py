@@ -29,7 +29,7 @@ SAMPLINGS: dict[str, Callable[[pd.DataFrame], Chances]] = {"uniform": uniform, "
 
 
 def sample(tokens: pd.DataFrame, most: int, sampling: str, seed: int) -> Numbers:
-    """Positions of at most so many rows of the table, in order."""
+    """Draw at most `most` rows of the table; returns their positions in order."""
     if sampling not in SAMPLINGS:
         raise InputError(f"no sampling is named {sampling!r}; there are: {', '.join(SAMPLINGS)}")
     if most < 1:

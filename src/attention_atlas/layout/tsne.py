@@ -30,7 +30,7 @@ Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Phase:
-    """So many steps; ties pull `exaggeration` times; `speed` is the learning rate × exaggeration
+    """Steps in which ties pull `exaggeration` times; `speed` is the learning rate × exaggeration
     ÷ points, which openTSNE holds at 1.
     """
 
@@ -41,7 +41,7 @@ class Phase:
 
 
 def schedule(points: int) -> tuple[Phase, ...]:
-    """450 steps up to 3,000 points, 280 from 10,000 on, in place of openTSNE's 750.
+    """Choose the phases: 450 steps up to 3,000 points, 280 from 10,000 on; openTSNE has 750.
 
     The last phase mostly spreads the map out. The more points, the further there is to go, so a
     large map coasts longer on a step; a small one would overshoot, and takes more steps instead,
@@ -83,7 +83,7 @@ def lay_out(
 
 
 def choose_forces(places: Tensor) -> Forces:
-    """Fused kernels where the device has them; the same sums in plain torch elsewhere."""
+    """Choose fused kernels where the device has them, else the same sums in plain torch."""
     if places.is_cuda and has_triton():
         from attention_atlas.layout import fused
 
@@ -109,14 +109,14 @@ def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
 
 
 def gradient(places: Tensor, ties: Ties, forces: Forces, pull_by: float) -> Tensor:
-    """A quarter of the slope of the divergence, as openTSNE counts it."""
+    """Get a quarter of the slope of the divergence, as openTSNE counts it."""
     potential, push = forces.repel(places)
     pull = forces.attract(places.view(-1, places.shape[2]), ties).reshape(places.shape)
     return pull * pull_by - push / normaliser(potential)[:, None, None]
 
 
 def normaliser(potential: Tensor) -> Tensor:
-    """Σ 1 / (1 + d²) over all pairs of different points of a head: (heads,)."""
+    """Sum 1 / (1 + d²) over all pairs of different points of a head; returns (heads,)."""
     points = potential.shape[1]
     return (potential.double().sum(1) - points).clamp_min(1e-3).to(potential.dtype)
 

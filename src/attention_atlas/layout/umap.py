@@ -45,7 +45,7 @@ def lay_out(
 
 
 def _start(places: Tensor, numbers: torch.Generator) -> Tensor:
-    """Ten wide on each axis, with a little noise that parts equal points."""
+    """Stretch places to ten on each axis, with a little noise that separates equal points."""
     low = places.amin(1, keepdim=True)
     wide = (places.amax(1, keepdim=True) - low).clamp_min(1e-12)
     noise = torch.randn(places.shape[1:], generator=numbers).to(places.device)
@@ -88,7 +88,7 @@ def _settle_fused(
 
 
 def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
-    """The pull of one partner on each point: (dims, heads, points)."""
+    """Get the pull of one partner on each point; returns (dims, heads, points)."""
     there = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
     apart = axes - there.view_as(axes)
     square = apart.square().sum(0).clamp_min_(1e-12)
@@ -98,7 +98,7 @@ def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
 
 
 def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
-    """The push of the points that stand so many places further on: (dims, heads, points)."""
+    """Get the push of the points `shift` places further on; returns (dims, heads, points)."""
     points = axes.shape[2]
     twice = torch.cat([axes, axes], 2)  # so that going round the end is plain reading
     others = torch.stack([twice[:, :, by : by + points] for by in shift], 1)

@@ -20,7 +20,7 @@ _IGNORED_LABEL = -100
 def collate(
     items: Sequence[Encoded], loaded: Loaded
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    """Tensors for `model(**tensors)`, and for each stream which of its (B, N) places are real.
+    """Join inputs to tensors for `model(**tensors)`; also returns which (B, N) places are real.
 
     The real places of a stream are as many as its `Tokens`, in the same order. Raises ValueError
     where the items cannot be padded together; they have to run one at a time then.
@@ -34,7 +34,7 @@ def collate(
 
 
 def placed(value: torch.Tensor, model: Any) -> torch.Tensor:
-    """On the model's device, and real numbers in its precision."""
+    """Move tensors to the model's device, and real numbers to its precision."""
     dtype = model.dtype if value.is_floating_point() else value.dtype
     return value.to(model.device, dtype)
 
@@ -59,7 +59,7 @@ def _side(name: str) -> str:
 
 
 def _is_sequence(name: str, item: Encoded) -> bool:
-    """Does the tensor have one entry a token, and does a mask say which are pads?"""
+    """Tell whether the tensor has one entry per token and a mask says which are pads."""
     side, tensors = _side(name), item.tensors
     tokens = tensors.get(f"{side}input_ids", tensors.get(f"{side}inputs_embeds"))
     if tokens is None or f"{side}attention_mask" not in tensors:
@@ -73,7 +73,7 @@ def _padded(value: torch.Tensor, n: int, fill: int) -> torch.Tensor:
 
 
 def _fill(name: str, loaded: Loaded) -> int:
-    """For ids the tokenizer's own pad, else any token there is: pads are masked."""
+    """Choose what fills pads: the tokenizer's own pad for ids, else any token: pads are masked."""
     if name == "labels":
         return _IGNORED_LABEL
     if not name.endswith("input_ids"):

@@ -27,7 +27,7 @@ _PREPARED_BY = {"text": "tokenizer", "image": "image_processor", "sound": "featu
 
 
 def encode(loaded: Loaded, input: Input, *, truncate: bool = False) -> Encoded:
-    """The input as tensors with a leading axis of 1, and its tokens."""
+    """Encode one input; returns its tensors with a leading axis of 1, and its tokens."""
     takes = signature(loaded.model)
     needs, prepare = _KINDS[input.kind]
     _refuse_misfit(loaded, takes, needs)
@@ -69,7 +69,7 @@ def _media(loaded: Loaded, given: Input, takes: Signature, truncate: bool) -> En
 
 
 def _tensors(loaded: Loaded, given: Input, takes: Signature, truncate: bool) -> Encoded:
-    """As they are; places that their own mask leaves out are no tokens of the input."""
+    """Take ready-made tensors; places that their own mask leaves out are no tokens."""
     tensors = {name: torch.as_tensor(value) for name, value in (given.tensors or {}).items()}
     sequence = tensors.get("input_ids", tensors.get("inputs_embeds"))
     if sequence is None:

@@ -1,4 +1,4 @@
-"""What does a person want to look at?
+"""Which inputs does a person give?
 
 A text, a pair, a file, a folder, a table, a picture, a sound, ready-made tensors, or a list of
 these: `read_inputs` turns any of them into a list of `Input`. Nothing here knows a model.
@@ -37,7 +37,7 @@ _ENTRY_NAMES = {"text", "second", "image", "images", "audio", "rate"}
 
 @dataclass(frozen=True)
 class Input:
-    """One thing to look at. Pictures may be paths: they are opened when they are needed."""
+    """One input. Pictures may be paths: they are opened when they are needed."""
 
     kind: str  # text, pair, image, audio, tensors or image-text
     text: str | None = None
@@ -60,7 +60,7 @@ def read_inputs(
     limit: int | None = None,
     seed: int = 0,
 ) -> list[Input]:
-    """All inputs of `source`, or `limit` of them drawn evenly and kept in order."""
+    """Read all inputs of `source`, or `limit` of them drawn evenly and kept in order."""
     found = _read(source, column, second_column)
     if not found:
         raise InputError("there is nothing to look at: the list of inputs is empty")
@@ -138,7 +138,7 @@ def _from_path(path: Path, column: str | None, second_column: str | None) -> lis
 def _from_table(
     table: Table, column: str | None, second_column: str | None, source: str | None
 ) -> list[Input]:
-    """A row an input; rows without a text are left out, as blank lines of a text file are."""
+    """Read one input per row; rows without a text are left out, like blank lines of a text file."""
     where = source or "the table"
     first = text_column(table, column, where)
     names = [first] if second_column is None else [first, second_column]
@@ -203,7 +203,7 @@ def _from_samples(samples: Any, rate: int | None = None) -> Input:
 
 
 def _from_tensors(given: Mapping[str, Any]) -> list[Input]:
-    """A batch becomes its rows: whoever gives four padded rows gives four inputs."""
+    """Split a batch into its rows: four padded rows are four inputs."""
     tensors = {name: _array(name, value) for name, value in given.items()}
     single = ("input_ids", 1), ("pixel_values", 3)
     if any(name in tensors and tensors[name].ndim == axes for name, axes in single):

@@ -28,7 +28,7 @@ _UNSET = 10**6  # tokenizers without a limit say 1e30
 
 
 def longest(loaded: Loaded) -> int | None:
-    """How many tokens of text the model takes, None when unlimited or unknown."""
+    """Get how many tokens of text the model takes; None when unlimited or unknown."""
     config = _text_config(loaded.model.config)
     if getattr(config, "alibi", False):
         return None
@@ -43,7 +43,7 @@ def longest(loaded: Loaded) -> int | None:
 
 
 def longest_target(loaded: Loaded) -> int | None:
-    """How many tokens the decoder of an encoder–decoder takes."""
+    """Get how many tokens the decoder of an encoder–decoder takes."""
     config = loaded.model.config
     return _first(config, _TARGET_NAMES[:2]) or _first(
         getattr(config, "decoder", config), _TARGET_NAMES[2:]
@@ -66,7 +66,7 @@ def _first(config: Any, names: tuple[str, ...]) -> int | None:
 
 
 def _offset(model: Any, found: int) -> int:
-    """RoBERTa and its kin start counting positions behind the padding index."""
+    """Get the first position: RoBERTa and its relatives count from behind the padding index."""
     if model not in _OFFSETS:
         _OFFSETS[model] = next(
             (

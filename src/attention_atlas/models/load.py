@@ -37,7 +37,7 @@ class Loaded:
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer inside the processor, or the processor if it is one, else None."""
+        """Get the tokenizer inside the processor, or the processor if it is one, else None."""
         return part(self.processor, "tokenizer")
 
 
@@ -51,7 +51,7 @@ def load(
     gguf_file: str | None = None,
     revision: str | None = None,
 ) -> Loaded:
-    """The model and its processor; `dtype` unset means float32 on a CPU, else as stored."""
+    """Load a model with its processor; `dtype` unset means float32 on a CPU, else as stored."""
     if isinstance(model, tuple) and len(model) == 2:
         model, processor = model
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
@@ -96,7 +96,7 @@ def _live(model: torch.nn.Module, processor: Any | None, device: str) -> Loaded:
 
 
 def _processor(given: Any | None) -> Any | None:
-    """An object as it is; a name must lead to one."""
+    """Return a given processor, or load it by name."""
     if not isinstance(given, str | Path):
         return given
     found = find_processor(given)
@@ -106,7 +106,7 @@ def _processor(given: Any | None) -> Any | None:
 
 
 def _class_of(config: Any, gguf_file: str | None) -> Any:
-    """The class the checkpoint was saved from, so that its head is there for generation.
+    """Find the class that the checkpoint was saved from, so that generation has its head.
 
     The name comes from a file, so it counts only if it names a model class.
     """
@@ -138,7 +138,7 @@ def _device(asked: str) -> torch.device:
 
 
 def _dtype(asked: str | torch.dtype | None, device: torch.device) -> Any:
-    """Half precision on a CPU is slow and inexact, so there float32 is what unset means."""
+    """Choose the precision; unset means float32 on a CPU, where half is slow and inexact."""
     if asked is None:
         return torch.float32 if device.type == "cpu" else "auto"
     if isinstance(asked, torch.dtype) or asked == "auto":
@@ -149,7 +149,7 @@ def _dtype(asked: str | torch.dtype | None, device: torch.device) -> Any:
 
 
 def _refuse_random_layers(model: torch.nn.Module, missing: Iterable[str], name: str) -> None:
-    """A head or pooler may be new; a layer with random weights would show nothing true."""
+    """Refuse a model whose layers have random weights; a missing head or pooler is harmless."""
     lost = sorted(key for key in missing if _is_in_layer(model, key))
     if lost:
         raise ModelError(

@@ -19,7 +19,7 @@ def builtin_names() -> list[str]:
 
 
 def locate(model: str | Path, gguf_file: str | None) -> tuple[str, str, str | None]:
-    """What transformers is asked for, what the person called it, and the GGUF file inside."""
+    """Find a model; returns what transformers is asked for, its name, and the GGUF file inside."""
     text = str(model)
     if text.startswith("builtin:"):
         asked = text.removeprefix("builtin:")

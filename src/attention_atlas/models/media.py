@@ -22,7 +22,7 @@ _SAMPLE_TYPES = {1: np.uint8, 2: np.int16, 4: np.int32}
 
 
 def images_in(folder: Path) -> list[Path]:
-    """The pictures of a folder as a person would order them: cat2 before cat10."""
+    """List the pictures of a folder in the order of a person: cat2 before cat10."""
     found = sorted(
         (path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES), key=_natural
     )
@@ -39,7 +39,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def open_image(image: Any, coarse: bool = False) -> Image.Image:
-    """The picture upright and in RGB; `image` is a path or a picture that is open already."""
+    """Open a picture upright and in RGB; `image` is a path or an open picture."""
     if isinstance(image, Image.Image):
         return upright(image)
     path = Path(image)
@@ -64,7 +64,7 @@ def open_image(image: Any, coarse: bool = False) -> Image.Image:
 
 
 def can_open(image: Any) -> bool:
-    """Whether a picture is whole; a JPEG is read coarsely, which is enough to tell."""
+    """Tell whether a picture can be read; a JPEG is read coarsely, which is enough."""
     try:
         open_image(image, coarse=True)
     except InputError:
@@ -73,7 +73,7 @@ def can_open(image: Any) -> bool:
 
 
 def for_processor(image: Image.Image) -> Image.Image:
-    """A picture 1 or 3 pixels high is taken for one whose rows are channels; four times it is not.
+    """Enlarge a picture 1 or 3 pixels high, whose rows would be taken for channels.
 
     Each pixel becomes 4 × 4 of the same colour, so nothing else about it changes.
     """

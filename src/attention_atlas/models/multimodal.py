@@ -20,7 +20,7 @@ from attention_atlas.names.errors import InputError
 
 
 def encode_alone(loaded: Loaded, given: Input) -> Encoded:
-    """A picture or a sound for a model that reads nothing else; it has no tokens of its own."""
+    """Encode a picture or a sound for a model that reads nothing else; it has no text tokens."""
     if len(given.images) > 1:
         raise InputError(
             f"{loaded.name} takes one image at a time and was given {len(given.images)} as one "
@@ -42,7 +42,7 @@ def encode_alone(loaded: Loaded, given: Input) -> Encoded:
 
 
 def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> Encoded:
-    """Text with pictures or a sound, for dual models and multimodal language models."""
+    """Encode a text with pictures or a sound, for dual and multimodal models."""
     processor: Any = loaded.processor
     image_token = getattr(processor, "image_token", None)
     options: dict[str, Any] = {"return_tensors": "pt"}
@@ -76,7 +76,7 @@ def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> E
 
 
 def _shown(loaded: Loaded, make: Make, pictures: list[Any]) -> Shown | None:
-    """Asked of the processor once for pictures of the same sizes."""
+    """Ask the processor what its tensors show, once for pictures of the same sizes."""
     known = _SHOWN.setdefault(loaded.processor, OrderedDict())
     sizes = tuple(picture.size for picture in pictures)
     if sizes not in known:
@@ -94,7 +94,7 @@ _SHOWN: "WeakKeyDictionary[Any, OrderedDict[Any, Shown | None]]" = WeakKeyDictio
 
 
 def _with_places(text: str, token: str | None, count: int) -> str:
-    """The text with a placeholder for each picture or sound, put first if it has none."""
+    """Put a placeholder for each picture or sound before a text that has none."""
     if token is None:
         return text
     if token not in text:
@@ -108,7 +108,7 @@ def _with_places(text: str, token: str | None, count: int) -> str:
 
 
 def _aligned(loaded: Loaded, ids: list[int], text: str) -> Tokens:
-    """The processor makes many tokens of a placeholder; the others keep their place in the text."""
+    """Align tokens with the text: a placeholder becomes many, the others keep their place."""
     tokens = _without_text(bare_tokens(ids, loaded.tokenizer))
     if not text:
         return tokens

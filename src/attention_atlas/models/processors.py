@@ -27,7 +27,7 @@ _PARTS: dict[str, type] = {
 
 
 def part(processor: Any | None, name: str) -> Any | None:
-    """The tokenizer, image processor or feature extractor inside, or the processor if it is one."""
+    """Get the tokenizer, image processor or feature extractor of a processor, if it has one."""
     if isinstance(processor, _PARTS[name]):
         return processor
     inner = getattr(processor, name, None)
@@ -35,7 +35,7 @@ def part(processor: Any | None, name: str) -> Any | None:
 
 
 def find_processor(place: str | Path, **where: Any) -> Any | None:
-    """The first that can be made from the files of `place`, else None."""
+    """Make the first processor that the files of `place` allow, else None."""
     for make in (AutoProcessor.from_pretrained, _without_video, *_ALONE):
         try:
             found = make(place, **where)
@@ -47,7 +47,7 @@ def find_processor(place: str | Path, **where: Any) -> Any | None:
 
 
 def _without_video(place: str | Path, **where: Any) -> Any:
-    """A processor for text and pictures whose part for videos would need torchvision."""
+    """Make a processor for text and pictures; its part for videos would need torchvision."""
     whole = PROCESSOR_MAPPING[type(AutoConfig.from_pretrained(place, **where))]
     if "video_processor" not in whole.get_attributes():
         raise ValueError(f"{whole.__name__} knows no videos")
@@ -64,7 +64,7 @@ def _without_video(place: str | Path, **where: Any) -> Any:
 
 
 def _pictures(place: str | Path, **where: Any) -> Any:
-    """By PIL: the same pixels on every machine, and torchvision is not needed."""
+    """Make an image processor that uses PIL: the same pixels on every machine, no torchvision."""
     return AutoImageProcessor.from_pretrained(place, backend="pil", **where)
 
 
@@ -72,6 +72,6 @@ _ALONE = (AutoTokenizer.from_pretrained, _pictures, AutoFeatureExtractor.from_pr
 
 
 def _is_empty(processor: Any) -> bool:
-    """transformers makes a tokenizer out of nothing where a folder has none: specials only."""
+    """Tell whether a tokenizer has only special tokens: transformers makes one for any folder."""
     tokenizer = part(processor, "tokenizer")
     return tokenizer is not None and len(tokenizer) <= len(set(tokenizer.all_special_ids))

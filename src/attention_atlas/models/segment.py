@@ -1,4 +1,4 @@
-"""What does each part of a picture show? Asked of a segmentation model of transformers.
+"""What does each part of a picture show, as a segmentation model says?
 
 A model that names every pixel (`logits`), or one that gives masks and what they are of; which, its
 output says. Where its pixels lie in the picture is asked of its processor, as for any other.
@@ -31,7 +31,7 @@ class Segmented:
     y: Axis
 
     def label(self, box: Floats) -> tuple[int, float]:
-        """The label of the most cells in a box, and their share; -1 where it is outside."""
+        """Find the label of most cells in a box, and their share; -1 where the box is outside."""
         columns = _inside(self.x, self.likely.shape[2], box[0], box[2])
         rows = _inside(self.y, self.likely.shape[1], box[1], box[3])
         if not len(columns) or not len(rows):
@@ -42,7 +42,7 @@ class Segmented:
 
 
 def segment(loaded: Loaded, picture: Image.Image) -> Segmented:
-    """The labels of one picture."""
+    """Label one picture; returns its cells."""
     prepare: Any = part(loaded.processor, "image_processor")
     if prepare is None:
         raise ModelError(f"{loaded.name} came without an image processor; pass one")
@@ -64,13 +64,13 @@ def segment(loaded: Loaded, picture: Image.Image) -> Segmented:
 
 
 def names_of(loaded: Loaded) -> dict[int, str]:
-    """Number → name, as the model's config has it."""
+    """Get number → name from the model's config."""
     known = getattr(loaded.model.config, "id2label", None) or {}
     return {int(number): str(name) for number, name in known.items()}
 
 
 def _likely(output: Any, name: str) -> Floats:
-    """(labels, height, width)"""
+    """Get how likely each label is: (labels, height, width)."""
     if getattr(output, "masks_queries_logits", None) is not None:
         kinds = output.class_queries_logits[0].float().softmax(-1)[:, :-1]  # the last is "nothing"
         masks = output.masks_queries_logits[0].float().sigmoid()
@@ -84,14 +84,14 @@ def _likely(output: Any, name: str) -> Floats:
 
 
 def _scaled(axis: Axis, pixels: int, cells: int) -> Axis:
-    """The same axis counted in cells."""
+    """Count an axis in cells instead of pixels."""
     factor = pixels / cells
     first, last = (round(end / factor) for end in (axis.first, axis.last))
     return Axis(axis.start, axis.step * factor, first, max(last, first + 1))
 
 
 def _inside(axis: Axis, cells: int, low: float, high: float) -> npt.NDArray[np.int64]:
-    """The cells whose middles lie between two places, the nearest one if none does."""
+    """Get the cells whose middles lie between two places, the nearest one if none does."""
     middles = axis.start + axis.step * (np.arange(cells) + 0.5)
     real = np.arange(axis.first, min(axis.last, cells))
     middle = (low + high) / 2

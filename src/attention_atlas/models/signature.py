@@ -1,4 +1,4 @@
-"""What does a model take? Asked of the parameters of its forward pass."""
+"""Which arguments does the forward pass of a model take?"""
 
 import inspect
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ class Signature:
 
     @property
     def stream(self) -> str:
-        """What the sequence of input tokens is called."""
+        """Get the name of the sequence of input tokens."""
         return "encoder" if self.two_sided else "text"
 
     @property

@@ -35,7 +35,7 @@ class Table:
         return bool(present) and all(isinstance(value, str) for value in present)
 
     def texts(self, name: str, where: str) -> list[str]:
-        """The column as texts, empty where there is none."""
+        """Get a column as texts, empty where there is none."""
         if name not in self.columns:
             raise InputError(_no_column(name, self, where))
         for value in self.columns[name]:
@@ -48,7 +48,7 @@ class Table:
 
 
 def text_column(table: Table, asked: str | None, where: str) -> str:
-    """The column that was asked for, else `text`, else the only one that holds texts."""
+    """Choose the column that was asked for, else `text`, else the only one that holds texts."""
     if asked is not None:
         if asked not in table.columns:
             raise InputError(_no_column(asked, table, where))
@@ -69,7 +69,7 @@ def _no_column(asked: str, table: Table, where: str) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines that are not blank."""
+    """Read the lines that are not blank."""
     lines = [line for line in _text_of(path).splitlines() if line.strip()]
     if not lines:
         raise InputError(f"{path.name} is empty; give a file with a text on each line")

@@ -25,7 +25,7 @@ _NEW_TOKENS = 32
 
 
 def with_decoder(loaded: Loaded, given: Input, made: Encoded, truncate: bool) -> Encoded:
-    """`made` with what the decoder reads, as tensors and as a stream."""
+    """Add what the decoder reads to an encoded input, as tensors and as a stream."""
     cut = False
     if "decoder_input_ids" in made.tensors:
         ids = made.tensors["decoder_input_ids"][0].tolist()
@@ -70,7 +70,7 @@ def _from_target(loaded: Loaded, target: str, truncate: bool) -> tuple[list[int]
 
 
 def _follow(ids: list[int], aimed: Tokens, tokenizer: Any) -> Tokens:
-    """The tokens of `ids`; behind the start token each keeps its place in the target text."""
+    """Get the tokens of `ids`; behind the start token each keeps its place in the target text."""
     start = _without_text(bare_tokens(ids[:1], tokenizer))
     if ids[1:] != aimed.id[: len(ids) - 1]:
         return _without_text(bare_tokens(ids, tokenizer))
@@ -82,7 +82,7 @@ def _without_text(tokens: Tokens) -> Tokens:
 
 
 def _shifted(model: Any, labels: torch.Tensor) -> list[int]:
-    """What the model itself would feed its decoder for these labels."""
+    """Shift labels right as the model itself does for its decoder."""
     if hasattr(model, "prepare_decoder_input_ids_from_labels"):
         shifted = model.prepare_decoder_input_ids_from_labels(labels=labels.to(model.device))
         found: list[int] = shifted[0].tolist()
@@ -119,7 +119,7 @@ def _written(loaded: Loaded, made: Encoded) -> list[int]:
 
 @contextmanager
 def _resting(model: torch.nn.Module) -> Iterator[None]:
-    """Dropout off, and every module's mode given back."""
+    """Turn dropout off for a while; every module gets its own mode back."""
     training = [module for module in model.modules() if module.training]
     model.eval()
     try:

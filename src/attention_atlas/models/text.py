@@ -15,7 +15,7 @@ _NAMES = ("input_ids", "attention_mask", "token_type_ids")
 def encode_text(
     loaded: Loaded, text: str, second: str | None, stream: str, truncate: bool
 ) -> Encoded:
-    """One text, or a pair."""
+    """Encode one text or a pair."""
     limit = longest(loaded)
     encoding = tokenize(loaded, text, second)
     cut = limit is not None and len(encoding["input_ids"]) > limit
@@ -31,7 +31,7 @@ def encode_text(
 
 
 def tokenize(loaded: Loaded, text: str, second: str | None = None, **options: Any) -> Any:
-    """What the tokenizer says of one text or pair, with all it knows about each token."""
+    """Tokenize one text or pair, with all that the tokenizer knows about each token."""
     tokenizer: Any = loaded.tokenizer
     return tokenizer(text, second, **DETAILS, return_offsets_mapping=tokenizer.is_fast, **options)
 

@@ -44,7 +44,7 @@ class Encoded:
 
 
 def bare_tokens(ids: Sequence[int], tokenizer: Any | None) -> Tokens:
-    """Tokens of which only the ids are known."""
+    """Make tokens of which only the ids are known."""
     n = len(ids)
     none = [-1] * n
     if tokenizer is None:
@@ -63,7 +63,7 @@ def bare_tokens(ids: Sequence[int], tokenizer: Any | None) -> Tokens:
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
-    """Ids that stand for no piece of text; an unknown word does stand for one."""
+    """Get the ids that stand for no piece of text; an unknown word does stand for one."""
     added = (i for i, token in tokenizer.added_tokens_decoder.items() if token.special)
     named = {getattr(tokenizer, f"{name}_token_id", None) for name in _SPECIAL_NAMES}
     unknown = {getattr(tokenizer, "unk_token_id", None)} - named  # GPT-2 has one token for both
@@ -76,7 +76,7 @@ def _strings(ids: Sequence[int], tokenizer: Any) -> list[str | None]:
 
 
 def text_tokens(encoding: Any, tokenizer: Any, *texts: str | None, segment: int = 0) -> Tokens:
-    """Tokens of what a tokenizer returned for one text, whose segment is `segment`, or a pair."""
+    """Make the tokens of what a tokenizer returned for a text of segment `segment`, or a pair."""
     ids = list(encoding["input_ids"])
     bare = bare_tokens(ids, tokenizer)
     # the mask knows the tokens that were added, the ids know those written into the text: [MASK]
@@ -109,7 +109,7 @@ def _words(
     spans: Sequence[tuple[int, int]],
     texts: Sequence[str | None],
 ) -> list[int]:
-    """A word ends where the tokenizer says so, and at every space.
+    """Number words: a word ends where the tokenizer says so, and at every space.
 
     SentencePiece tokenizers take a whole text for one word.
     """

@@ -1,4 +1,4 @@
-"""What went wrong while a model was fetched or read, in one sentence."""
+"""What went wrong while a model was fetched or read?"""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from attention_atlas.names.errors import ModelError
 
 @contextmanager
 def as_model_error(name: str) -> Iterator[None]:
-    """Whatever transformers and the hub raise inside becomes one ModelError."""
+    """Turn whatever transformers and the hub raise inside into one ModelError."""
     try:
         yield
     except ModelError:

@@ -12,7 +12,7 @@ one line on stderr and exits with 2.
 
 
 class AtlasError(Exception):
-    """The one base of every error this package raises on purpose."""
+    """The base of every error that this package raises on purpose."""
 
 
 class InputError(AtlasError):

@@ -22,7 +22,7 @@ class Progress(Protocol):
 
 @contextmanager
 def bar(label: str, total: int, show: bool) -> Iterator[Progress]:
-    """A function to call with the amount done; it draws only if `show` and only after a while."""
+    """Open a progress bar; gives the function to call with what is done. Draws only if `show`."""
     if not show:
         yield lambda done: None
     elif sys.stderr.isatty():

@@ -16,6 +16,7 @@ from attention_atlas.models.inputs import Input
 from attention_atlas.record.write.tables import input_row, input_table, token_table
 from attention_atlas.store.form import CAUSAL, FULL, Form
 from attention_atlas.store.manifest import Layer, LayerReceipt, Receipt, Tower
+from attention_atlas.store.parts import Contents
 from attention_atlas.store.shard import Block, Packer
 from attention_atlas.store.write import Writer
 
@@ -110,8 +111,9 @@ def write(
         for i, one in enumerate(given)
     ]
     writer = Writer(folder, "planted", {}, overwrite=False)
-    tokens = token_table(0, [(i, "text", _columns(text)) for i, text in enumerate(texts)])
-    writer.add(tensors | packer.tensors, input_table(rows, list(own)), tokens, {})
+    tokens = token_table([(i, "text", _columns(text)) for i, text in enumerate(texts)])
+    tables = {"inputs": input_table(rows, list(own)), "tokens": tokens}
+    writer.add(0, Contents(tensors | packer.tensors, tables))
     layer = Layer(0, heads, heads, width, width, width**-0.5, None, False, "text", "text", "")
     role = "causal" if form is CAUSAL else "self"
     writer.finish(

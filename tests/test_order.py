@@ -19,7 +19,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 # The rooms in their order: a room imports only itself and rooms that stand before it.
 ORDER = (
-    "names", "store", "images", "models", "record.watch", "record.places", "record.prove",
+    "names", "store", "engine", "images", "models", "record.watch", "record.places",
+    "record.prove",
     "record.write", "measure", "layout", "studies", "page.wire", "page.answers", "page.live",
     "page.hosts", "atlas", "cli", "__main__", "__init__",
 )  # fmt: skip

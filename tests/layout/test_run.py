@@ -8,7 +8,7 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
-from attention_atlas.layout import run
+from attention_atlas.layout import chunk, run
 from attention_atlas.layout.plan import Options
 from attention_atlas.layout.run import layout_atlas
 from attention_atlas.layout.sample import sample
@@ -50,7 +50,7 @@ def test_every_head_has_places_a_box_figures_and_c(atlas: Atlas) -> None:
 def test_a_killed_layout_goes_on_where_it_stopped(
     atlas: Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = run.make_chunk, []
+    real, calls = chunk.make_chunk, []
 
     def dies_at_the_fourth(*asked: object) -> object:
         calls.append(asked)

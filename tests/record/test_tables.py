@@ -16,7 +16,7 @@ def test_columns_that_only_some_shards_have_join_whatever_their_kind() -> None:
         plain | {"known shape": [None]},
         plain | {"known shape": ["disc"], "image": [0], "left": [0.5]},
     ]
-    tables = [token_table(i, [(i, "text", one)]) for i, one in enumerate(rows)]
+    tables = [token_table([(i, "text", one)]) for i, one in enumerate(rows)]
     joined = pa.concat_tables(tables, promote_options="permissive")
     assert joined.column("known shape").to_pylist() == [None, None, "disc"]
     assert places(joined.to_pandas().assign(top=0.0, right=1.0, bottom=1.0)) is not None

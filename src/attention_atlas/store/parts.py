@@ -100,7 +100,10 @@ class Journal:
     def _whole_parts(self) -> dict[int, Part]:
         parts = {}
         for path in sorted(self.folder.glob("*.json")):
-            part = Part(int(path.stem), **files.read_json(path))
+            try:
+                part = Part(int(path.stem), **files.read_json(path))
+            except (TypeError, ValueError):  # of an earlier version: the part is made again
+                continue
             arrays = self.arrays_path(part.number)
             if arrays.is_file() and arrays.stat().st_size == part.bytes:
                 parts[part.number] = part

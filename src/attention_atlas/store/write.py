@@ -1,125 +1,119 @@
-"""How does an atlas grow on disk so that being killed costs at most one shard?
+"""How does an atlas grow on disk so that an interruption costs at most one shard?
 
-capture.json           what is being captured; written first, gone at the end
+capture.json           what is being captured; written first, deleted at the end
 vectors/00000.safetensors
-parts/00000.*          the tables of that shard; parts/00000.json, written last, makes it count
+parts/                 the journal: the tables of each shard, tokens numbered from 0 in each
 inputs.parquet tokens.parquet
 atlas.json             written when all of the above is whole
 """
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
-from attention_atlas.store.files import Numbers
+from attention_atlas.store.labels import LABELS
 from attention_atlas.store.manifest import NAME, Manifest, Shard
+from attention_atlas.store.parts import Contents, Journal, Part
+from attention_atlas.store.relations import RELATIONS
+from attention_atlas.store.scores import KINDS, SCORES
 
 JOURNAL = "capture.json"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One whole shard as its journal entry tells it."""
-
-    shard: Shard
-    tokens: int
-    facts: dict[str, Any]
+# All that an atlas consists of. The manifest comes first: without it nobody takes the folder for a
+# whole atlas.
+OURS = (
+    NAME, JOURNAL, "vectors", "parts", "images", "layouts", "inputs.parquet", "tokens.parquet",
+    SCORES, KINDS, LABELS, RELATIONS, "*.parts", "*.part",
+)  # fmt: skip
 
 
 class Writer:
-    """Adds shards to a folder, going on after those that are already whole."""
+    """Writes shards into a folder in any order, then joins them into an atlas."""
 
     def __init__(self, folder: Path, fingerprint: str, about: dict[str, Any], overwrite: bool):
         self.folder = folder
         if overwrite and (is_whole(folder) or (folder / JOURNAL).exists()):
             _clear(folder)
-        _refuse_what_is_not_ours(folder, fingerprint)
+        else:
+            _refuse_what_is_not_ours(folder, fingerprint)
         if not (folder / JOURNAL).exists():
             files.write_json(folder / JOURNAL, {"fingerprint": fingerprint, "about": about})
-        self.parts = _whole_parts(folder)
+        self.journal = Journal(folder / "parts", arrays_in=folder / "vectors")
+
+    @property
+    def parts(self) -> list[Part]:
+        return list(self.journal.parts.values())
 
     @property
     def inputs_done(self) -> int:
-        return sum(part.shard.inputs for part in self.parts)
+        return sum(part.rows["inputs"] for part in self.parts)
 
     @property
-    def tokens_done(self) -> int:
-        return sum(part.tokens for part in self.parts)
+    def shards(self) -> tuple[Shard, ...]:
+        """List the shards as the manifest does."""
+        return tuple(
+            Shard(
+                self.journal.arrays_path(part.number).relative_to(self.folder).as_posix(),
+                part.rows["inputs"], part.bytes, part.checksum,
+            )
+            for part in self.parts
+        )  # fmt: skip
 
-    def add(
-        self,
-        tensors: Mapping[str, Numbers],
-        inputs: pa.Table,
-        tokens: pa.Table,
-        facts: dict[str, Any],
-    ) -> None:
-        number = f"{len(self.parts):05d}"
-        vectors = self.folder / "vectors" / f"{number}.safetensors"
-        parts = self.folder / "parts"
-        checksum = files.write_tensors(vectors, tensors)
-        files.write_table(parts / f"{number}.inputs.parquet", inputs)
-        files.write_table(parts / f"{number}.tokens.parquet", tokens)
-        entry = {
-            "inputs": inputs.num_rows,
-            "tokens": tokens.num_rows,
-            "bytes": vectors.stat().st_size,
-            "checksum": checksum,
-            "facts": facts,
-        }
-        files.write_json(parts / f"{number}.json", entry)
-        self.parts.append(_part(number, entry))
+    def add(self, number: int, contents: Contents) -> None:
+        """Write one shard; its tables are `inputs` and `tokens`."""
+        self.journal.add(number, contents)
+
+    def draft(self, **about: Any) -> Manifest:
+        """Make the manifest of what is there, as yet without its tables."""
+        tokens = sum(part.rows["tokens"] for part in self.parts)
+        return Manifest(
+            inputs=self.inputs_done, tokens=tokens, shards=self.shards, tables={}, **about
+        )
 
     def finish(self, **about: Any) -> None:
-        """Join the tables, write the manifest, sweep up."""
+        """Join the tables, write the manifest, delete the journal."""
+        missing = self.journal.missing(1 + max(self.journal.parts, default=-1))
+        if missing:
+            raise StoreError(f"{self.folder} lacks shard {missing[0]}; capture it again")
         sums = {}
-        for name in ("inputs", "tokens"):
-            pieces = [
-                files.read_table(self.folder / "parts" / f"{number:05d}.{name}.parquet")
-                for number in range(len(self.parts))
-            ]
+        for name, tables in (("inputs", self._tables("inputs")), ("tokens", self._numbered())):
             path = self.folder / f"{name}.parquet"
-            files.write_table(path, pa.concat_tables(pieces, promote_options="permissive"))
+            files.write_table(path, pa.concat_tables(tables, promote_options="permissive"))
             sums[path.name] = files.checksum(path)
-        Manifest(
-            inputs=self.inputs_done,
-            tokens=self.tokens_done,
-            shards=tuple(part.shard for part in self.parts),
-            tables=sums,
-            **about,
-        ).write(self.folder)
-        sweep(self.folder)
+        replace(self.draft(**about), tables=sums).write(self.folder)
+        self.journal.sweep()
+        (self.folder / JOURNAL).unlink(missing_ok=True)
+
+    def _tables(self, name: str) -> Iterator[pa.Table]:
+        return (self.journal.table(part.number, name) for part in self.parts)
+
+    def _numbered(self) -> Iterator[pa.Table]:
+        """Number the tokens through the whole atlas."""
+        first = 0
+        for table in self._tables("tokens"):
+            numbers = pa.array(np.arange(first, first + table.num_rows))
+            first += table.num_rows
+            yield table.set_column(table.column_names.index("token"), "token", numbers)
 
 
 def is_whole(folder: Path) -> bool:
     return (folder / NAME).is_file()
 
 
-def sweep(folder: Path) -> None:
-    """Take away what only the build needed."""
-    shutil.rmtree(folder / "parts", ignore_errors=True)
-    (folder / JOURNAL).unlink(missing_ok=True)
-
-
 def _clear(folder: Path) -> None:
-    # The manifest goes first: from then on nobody takes the folder for a whole atlas.
-    (folder / NAME).unlink(missing_ok=True)
-    for name in ("vectors", "parts", "images", "layouts"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (
-        "inputs.parquet",
-        "tokens.parquet",
-        "scores.parquet",
-        "kinds.parquet",
-        "labels.parquet",
-        JOURNAL,
-    ):
-        (folder / name).unlink(missing_ok=True)
+    """Delete all that is an atlas's, and nothing else."""
+    for pattern in OURS:
+        for path in folder.glob(pattern):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
@@ -139,21 +133,3 @@ def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
         entry for entry in folder.iterdir() if not entry.name.endswith(".part")
     ):
         raise StoreError(f"{folder} is not empty and not an atlas; name another folder")
-
-
-def _part(number: str, entry: dict[str, Any]) -> Part:
-    shard = Shard(
-        f"vectors/{number}.safetensors", entry["inputs"], entry["bytes"], entry["checksum"]
-    )
-    return Part(shard, entry["tokens"], entry["facts"])
-
-
-def _whole_parts(folder: Path) -> list[Part]:
-    parts: list[Part] = []
-    while (path := folder / "parts" / f"{len(parts):05d}.json").exists():
-        part = _part(f"{len(parts):05d}", files.read_json(path))
-        vectors = folder / part.shard.file
-        if not vectors.is_file() or vectors.stat().st_size != part.shard.bytes:
-            break
-        parts.append(part)
-    return parts

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_atlas.names.errors import AtlasError
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.pieces import Piece
+from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.store import softmax
 from attention_atlas.store.files import Array, Numbers
 from attention_atlas.store.shard import Block, Packer
@@ -19,7 +22,7 @@ LayerName = tuple[str, int]  # tower, layer number
 
 
 @dataclass
-class Shard:
+class ShardPieces:
     """What a few inputs left behind, layer by layer."""
 
     keep: tuple[str, ...]
@@ -27,10 +30,29 @@ class Shard:
         default_factory=lambda: defaultdict(dict)
     )
     calls: dict[LayerName, Call] = field(default_factory=dict)  # one of each layer, for its scale
-    run_error: float = 0.0
+
+    def refuse_lost_tokens(
+        self, number: int, tokens: Mapping[str, Mapping[str, Any]], plan: CapturePlan
+    ) -> None:
+        """Raise unless every query and key of an input is one of its tokens."""
+        for layer in plan.layers:
+            by_input = self.pieces.get((layer.tower, layer.number), {})
+            if number not in by_input:
+                continue
+            for stream, count in (
+                (layer.queries, sum(piece.query.shape[1] for piece in by_input[number])),
+                (layer.keys, sum(piece.key.shape[1] for piece in by_input[number])),
+            ):
+                there = len(tokens[stream]["text"])
+                if there != count:
+                    raise AtlasError(
+                        f"layer {layer.number} of {layer.tower} has {count} places for the "
+                        f"{there} tokens of {stream} in input {number}; "
+                        "this model pads or pools in a way that cannot be shown yet"
+                    )
 
     def tensors(self) -> dict[str, Numbers]:
-        """The arrays to write."""
+        """Join the pieces into the arrays of a shard."""
         packer = Packer()
         out: dict[str, Numbers] = {}
         for tower, number in self.pieces:
@@ -73,6 +95,9 @@ class Joined:
         # NumPy's, which stays on the thread that asks: torch's would fight the model's for cores.
         parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
         return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.asarray, (np.asarray(self),)  # another process gets the array itself
 
 
 def _flat_weights(piece: Piece, call: Call) -> Array:

@@ -1,5 +1,6 @@
 """The rows of inputs.parquet and tokens.parquet."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +36,8 @@ _PLACES = {
 }
 
 
-def token_table(first: int, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
-    """(input, stream, columns) in order; tokens are numbered from `first`."""
+def token_table(rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
+    """Join (input, stream, columns) in order; tokens are numbered from 0."""
     more = dict.fromkeys(name for *_, columns in rows for name in columns)
     schema = _TOKENS
     for name in more:
@@ -50,7 +51,7 @@ def token_table(first: int, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.T
         joined["position"] += range(n)
         for name in more:
             joined[name] += columns.get(name) or [-1 if name == "image" else None] * n
-    joined["token"] = list(range(first, first + len(joined["input"])))
+    joined["token"] = list(range(len(joined["input"])))
     return pa.table(joined, schema=schema)
 
 
@@ -80,7 +81,16 @@ def input_row(
     return row
 
 
-def input_table(rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
+def own_columns(given: Iterable[Input]) -> tuple[str, ...]:
+    """List the columns that a person's inputs have besides ours."""
+    found: dict[str, None] = {}
+    for one in given:
+        row = input_row(0, one, boundary=0, prompt=0, truncated=False, images=[])
+        found |= dict.fromkeys(row)
+    return tuple(name for name in found if name not in _OWN)
+
+
+def input_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
     """Our columns in a fixed type, the person's as they are."""
     own = {
         "input": pa.int32(),

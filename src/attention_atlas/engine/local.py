@@ -1,0 +1,109 @@
+"""How do jobs run on this machine?
+
+One worker: here, with one thread beside it that writes, so that the disk works while the model
+runs on. Several: each a process of its own with its own Python; whichever is free takes the next
+job. (`multiprocessing` would run a person's script again in each process.)
+"""
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from queue import Empty, SimpleQueue
+from threading import Lock
+
+from attention_atlas.engine.job import Done, Job
+from attention_atlas.names.errors import AtlasError
+
+_STOPPED = "a worker process was stopped; run the same command again and it goes on"
+
+
+@dataclass(frozen=True)
+class Local:
+    """The engine of one machine."""
+
+    workers: int = 1
+
+    def run(self, jobs: Iterable[Job], done: Done) -> None:
+        """Run all jobs in any order; hand each result to `done`."""
+        if self.workers == 1:
+            _run_here(jobs, done)
+        else:
+            _run_apart(jobs, done, self.workers)
+
+
+def _run_here(jobs: Iterable[Job], done: Done) -> None:
+    with ThreadPoolExecutor(1) as writer:
+        last: Future[None] | None = None
+        for job in jobs:
+            result = job.run()
+            if last is not None:
+                last.result()
+            last = writer.submit(done, job, result)
+            del result  # it may be large, and is gone once written
+        if last is not None:
+            last.result()
+
+
+def _run_apart(jobs: Iterable[Job], done: Done, workers: int) -> None:
+    waiting: SimpleQueue[Job] = SimpleQueue()
+    for job in jobs:
+        waiting.put(job)
+    one_at_a_time = Lock()
+
+    def serve(process: "subprocess.Popen[bytes]") -> None:
+        try:
+            while True:
+                job = waiting.get_nowait()
+                result = _ask(process, job)
+                with one_at_a_time:
+                    done(job, result)
+        except Empty:
+            return
+        except BaseException:
+            with suppress(Empty):  # the other workers finish what they have
+                while True:
+                    waiting.get_nowait()
+            raise
+
+    count = min(workers, max(1, waiting.qsize()))
+    with _processes(count) as running, ThreadPoolExecutor(count) as threads:
+        futures = [threads.submit(serve, process) for process in running]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            for process in running:
+                process.terminate()
+
+
+def _ask(process: "subprocess.Popen[bytes]", job: Job) -> object:
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
+        process.stdin.flush()
+        problem, result = pickle.load(process.stdout)  # noqa: S301 - our own process wrote it
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError) as ended:
+        raise AtlasError(_STOPPED) from ended
+    if problem is not None:
+        raise problem
+    return result
+
+
+@contextmanager
+def _processes(count: int) -> "Iterator[list[subprocess.Popen[bytes]]]":
+    command = [sys.executable, "-m", "attention_atlas.engine.worker"]
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        for _ in range(count)
+    ]
+    try:
+        yield running
+    finally:
+        for process in running:
+            process.terminate()
+            process.communicate()

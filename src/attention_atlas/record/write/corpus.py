@@ -1,0 +1,89 @@
+"""Which inputs are captured, and how do they become tensors?"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attention_atlas.models.encode import Encoded, encode
+from attention_atlas.models.inputs import Input
+from attention_atlas.models.load import Loaded
+from attention_atlas.models.media import can_open
+from attention_atlas.names.errors import InputError
+
+REMEMBERED = 1_000  # encoded texts held in memory at most
+
+
+@dataclass
+class Corpus:
+    """The inputs of a capture by their numbers, and the model that reads them."""
+
+    loaded: Loaded
+    given: dict[int, Input]
+    truncate: bool = False
+    _encoded: dict[int, Encoded] = field(default_factory=dict)
+
+    def encode(self, number: int) -> Encoded:
+        """Turn one input into tensors; texts are remembered, since they are needed twice."""
+        known = self._encoded.get(number)
+        if known is not None:
+            return known
+        try:
+            item = encode(self.loaded, self.given[number], truncate=self.truncate)
+        except InputError as problem:
+            if len(self.given) == 1:
+                raise
+            raise InputError(f"input {number}: {problem}") from problem
+        if self.given[number].kind in ("text", "pair") and len(self._encoded) < REMEMBERED:
+            self._encoded[number] = item
+        return item
+
+    def is_cheap(self, number: int) -> bool:
+        """Tell whether an input is encoded by its tokenizer alone."""
+        two_sided = getattr(self.loaded.model.config, "is_encoder_decoder", False)
+        return self.given[number].kind in ("text", "pair", "tensors") and not two_sided
+
+
+def without_broken_pictures(given: list[Input]) -> tuple[list[Input], list[str]]:
+    """Leave out pictures of a folder that cannot be opened; gives the rest, and their names."""
+    broken = [
+        one for one in given if one.may_skip and not all(can_open(image) for image in one.images)
+    ]
+    if not broken:
+        return given, []
+    names = [str(one.source) for one in broken]
+    if len(broken) == len(given):
+        raise InputError(
+            f"none of the {len(given)} pictures can be opened, {names[0]} to begin with; "
+            "give a folder with some that can"
+        )
+    many = f"{len(names)} of {len(given)} pictures"
+    print(f"left out {many}, which cannot be opened: {', '.join(names)}", file=sys.stderr)
+    gone = {id(one) for one in broken}
+    return [one for one in given if id(one) not in gone], names
+
+
+def as_json(inputs: Sequence[Input]) -> list[dict[str, Any]] | None:
+    """Write inputs as JSON, or None where one of them is more than texts and names of files."""
+    rows = []
+    for given in inputs:
+        named = all(isinstance(image, str | Path) for image in given.images)
+        if given.audio is not None or given.tensors or given.cells is not None or not named:
+            return None
+        images = [str(Path(image).resolve()) for image in given.images]
+        rows.append(
+            {"kind": given.kind, "text": given.text, "second": given.second, "images": images,
+             "source": given.source, "columns": dict(given.columns)}
+        )  # fmt: skip
+    try:
+        json.dumps(rows)
+    except TypeError:
+        return None
+    return rows
+
+
+def from_json(rows: list[dict[str, Any]]) -> list[Input]:
+    """Read inputs that `as_json` wrote."""
+    return [Input(**{**row, "images": tuple(row["images"])}) for row in rows]

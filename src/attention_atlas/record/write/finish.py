@@ -1,0 +1,42 @@
+"""How do the shards of a capture become an atlas that says what it holds, and how true it is?"""
+
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from attention_atlas.models.load import Loaded
+from attention_atlas.record.prove.layer_errors import worst
+from attention_atlas.record.write.planning import Planned
+from attention_atlas.record.write.towers import towers, with_stored_errors
+from attention_atlas.record.write.weight_correlation import weight_correlations
+from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.write import Writer
+
+_LIBRARIES = ("attention-atlas", "torch", "transformers", "numpy")
+
+
+def finish(writer: Writer, planned: Planned, loaded: Loaded, told: dict[str, Any]) -> None:
+    """Join the shards into an atlas; `told` are the options that its manifest tells."""
+    plan, trial = planned.plan, planned.trial
+    exact = [layer for layer in plan.layers if layer.exact]
+    run_error = 0.0
+    for part in writer.parts:
+        run_error = worst(run_error, float(part.facts["run_error"]))
+    receipt = replace(trial.receipt, run_error=run_error)
+    about: dict[str, Any] = {
+        "model": loaded.name,
+        "revision": loaded.revision,
+        "model_class": type(loaded.model).__name__,
+        "towers": towers(trial, {(layer.tower, layer.number) for layer in exact}),
+        "streams": tuple(dict.fromkeys(stream for layer in exact for stream in layer.streams)),
+        "keep": plan.capturing.keep if plan.way != "outputs" else ("weights",),
+        "options": {**told, "weight_correlation": weight_correlations(trial)},
+        "versions": {name: version(name) for name in _LIBRARIES},
+    }
+    can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
+    if can_read and not plan.capturing.generate:
+        stored = StoredAtlas(
+            writer.folder, writer.draft(receipt=receipt, **about), just_written=True
+        )
+        receipt = with_stored_errors(receipt, stored, trial, planned.tried)
+    writer.finish(receipt=receipt, **about)

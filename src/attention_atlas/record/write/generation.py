@@ -1,0 +1,39 @@
+"""Which attention calls does a model make while it writes, and which tokens does it read?"""
+
+from typing import Any
+
+from torch import Tensor
+
+from attention_atlas.models.encode import Encoded, Tokens
+from attention_atlas.models.load import Loaded
+from attention_atlas.models.tokens import bare_tokens
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.ways import Watch
+
+
+def watch_writing(
+    watch: Watch, loaded: Loaded, tensors: dict[str, Tensor], item: Encoded, new: int
+) -> tuple[list[Call], dict[str, Tokens]]:
+    """Let the model write `new` tokens after one input; gives the calls and all its tokens."""
+    written: list[Tensor] = []
+
+    def write(**given: Tensor) -> None:
+        out = loaded.model.generate(**given, max_new_tokens=new, do_sample=False, num_beams=1)
+        written.append(out)
+
+    side = written_side(item.streams)
+    given = {k: v for k, v in tensors.items() if side == "text" or not k.startswith("decoder_")}
+    calls = watch(given, write)
+    # The last token was written but never read, so it has no query and is not in the atlas.
+    ids = written[0][0, :-1].tolist()
+    before = item.streams[side]
+    if ids[: len(before)] == before.id:
+        tokens = before + bare_tokens(ids[len(before) :], loaded.tokenizer)
+    else:
+        tokens = bare_tokens(ids, loaded.tokenizer)
+    return calls, {**item.streams, side: tokens}
+
+
+def written_side(streams: dict[str, Any]) -> str:
+    """Name the stream that the model writes into."""
+    return "decoder" if "decoder" in streams else "text"

@@ -1,0 +1,136 @@
+"""How does a model with its inputs become a plan?
+
+A few inputs are tried in every way (the receipt); the sizes they came to say which inputs make a
+shard. Where there are several shards, a trial run settles what each would find out again: which
+modules fp16 is too coarse for, and whether patches sit where we think.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attention_atlas.models.encode import Encoded
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.places.streams import sizes
+from attention_atlas.record.prove.receipt import Trial, try_ways
+from attention_atlas.record.write.corpus import Corpus
+from attention_atlas.record.write.options import Capturing
+from attention_atlas.record.write.plan import CapturePlan, PlannedLayer
+from attention_atlas.record.write.shard import Bench, run_inputs
+from attention_atlas.record.write.tables import own_columns
+
+NEAR = 8  # how far to look for a second input of another length to make the receipt on
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and the trial that it was made by."""
+
+    plan: CapturePlan
+    trial: Trial
+    tried: list[int]  # numbers of the inputs of the trial
+
+
+def make_plan(
+    corpus: Corpus, capturing: Capturing, loading: Mapping[str, Any] | None = None
+) -> Planned:
+    """Try the model on a few inputs; gives the plan for all."""
+    _refuse_bad_inputs(corpus)
+    near = [corpus.encode(number) for number in range(min(NEAR, len(corpus.given)))]
+    tried = _to_try(near)
+    trial = try_ways(corpus.loaded, [near[number] for number in tried], capturing.seed)
+    _refuse_nothing_exact(trial)
+    plan = CapturePlan(
+        capturing, trial.way, trial.fast, trial.alone, trial.receipt.bound, _layers(trial),
+        cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
+        loading=loading,
+    )  # fmt: skip
+    return Planned(_with_findings(plan, corpus, tried), trial, tried)
+
+
+def _refuse_bad_inputs(corpus: Corpus) -> None:
+    """Find an input that is too long before hours of work, where looking is cheap."""
+    for number, given in corpus.given.items():
+        if given.kind in ("text", "pair") and corpus.is_cheap(number):
+            corpus.encode(number)
+
+
+def _to_try(near: list[Encoded]) -> list[int]:
+    """Choose two short inputs, of unequal length if there are: to try padding."""
+    lengths = [[len(tokens) for tokens in item.streams.values()] for item in near]
+    first, *others = sorted(range(len(near)), key=lambda number: lengths[number])
+    unequal = [number for number in others if lengths[number] != lengths[first]]
+    return [first, *(unequal or others)[:1]]
+
+
+def _refuse_nothing_exact(trial: Trial) -> None:
+    if not any(layer.exact for layer in trial.receipt.layers):
+        raise ModelError(
+            f"no layer of this model could be captured exactly; the first one: "
+            f"{trial.receipt.layers[0].reason}"
+        )
+
+
+def _layers(trial: Trial) -> tuple[PlannedLayer, ...]:
+    exact = {(layer.tower, layer.layer) for layer in trial.receipt.layers if layer.exact}
+    planned = []
+    for layer in trial.layers:
+        tower, ends = trial.names[layer.tower_key], trial.ends[layer.tower_key, layer.number]
+        planned.append(
+            PlannedLayer(
+                *layer.tower_key, layer.number, layer.first.module, layer.first.visit, tower,
+                ends.queries, ends.keys, (tower, layer.number) in exact,
+            )
+        )  # fmt: skip
+    return tuple(planned)
+
+
+def cut_shards(
+    corpus: Corpus, trial: Trial, near: list[Encoded], capturing: Capturing
+) -> tuple[tuple[int, int], ...]:
+    """Cut the inputs into runs whose vectors come to about `shard_bytes` each.
+
+    Inputs that are costly to encode count as much as the largest of the first few, or more where
+    their text is longer.
+    """
+    largest = max(bytes_of(item, trial, capturing.generate) for item in near)
+    longest = max(_letters(corpus, number) for number in range(len(near)))
+    shards, first, size = [], 0, 0.0
+    for number in corpus.given:
+        if corpus.is_cheap(number):
+            size += bytes_of(corpus.encode(number), trial, capturing.generate)
+        else:
+            size += largest * max(1.0, _letters(corpus, number) / longest)
+        if size >= capturing.shard_bytes:
+            shards.append((first, number + 1))
+            first, size = number + 1, 0.0
+    return tuple(shards if first == len(corpus.given) else [*shards, (first, len(corpus.given))])
+
+
+def _letters(corpus: Corpus, number: int) -> int:
+    given = corpus.given[number]
+    return 1 + len(given.text or "") + len(given.second or "")
+
+
+def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
+    """Estimate how much one input and `new` generated tokens take in a shard."""
+    total = 0
+    for layer in trial.layers:
+        call, ends = layer.first, trial.ends[layer.tower_key, layer.number]
+        n, m = sizes(layer, len(call.query) if not trial.alone else 1)
+        n = len(item.streams[ends.queries]) + new if ends.queries in item.streams else n
+        m = len(item.streams[ends.keys]) + new if ends.keys in item.streams else m
+        _, heads, _, width = call.query.shape
+        groups, value_width = call.key.shape[1], call.value.shape[-1]
+        total += 2 * (n * heads * width + m * groups * (width + value_width))
+        if not width:
+            total += 4 * heads * n * m
+    return total
+
+
+def _with_findings(plan: CapturePlan, corpus: Corpus, tried: list[int]) -> CapturePlan:
+    if len(plan.shards) == 1:  # it finds out by itself
+        return plan
+    brief = replace(plan, capturing=replace(plan.capturing, generate=0))
+    run = run_inputs(Bench(brief, corpus.loaded), corpus, tried)
+    return replace(plan, fine=tuple(sorted(run.light.fine)), trusted=dict(run.survey.trusted))

@@ -1,0 +1,152 @@
+"""How are the inputs of one shard run, whatever became of the other shards?
+
+batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, tokens numbered from 0
+                            └─ once more, where fp16 is too coarse
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from attention_atlas.models.encode import Encoded, Tokens, collate
+from attention_atlas.models.load import Loaded
+from attention_atlas.record.places.streams import Ends, real_ends, refuse_hidden_pads, sizes
+from attention_atlas.record.places.survey import Survey
+from attention_atlas.record.prove.layer_errors import worst
+from attention_atlas.record.prove.spot_check import Lighten
+from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.layers import LayerCalls, layers_of
+from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, pieces
+from attention_atlas.record.watch.ways import Watch, watching
+from attention_atlas.record.write.batches import WORTH, Numbered, batches
+from attention_atlas.record.write.corpus import Corpus
+from attention_atlas.record.write.generation import watch_writing, written_side
+from attention_atlas.record.write.plan import CapturePlan
+from attention_atlas.record.write.rounding import check_batch
+from attention_atlas.record.write.shard_tables import MadeStream, Rows, input_tokens, tables
+from attention_atlas.record.write.shard_tensors import ShardPieces
+from attention_atlas.store.parts import Contents
+
+
+@dataclass
+class Bench:
+    """What a process needs to run shards: the plan, the model, and what it learned of it."""
+
+    plan: CapturePlan
+    loaded: Loaded
+    corpus: Corpus | None = None  # where the inputs are at hand
+    orders: dict[Any, Any] = field(default_factory=dict)  # of patches, asked of the model
+
+
+def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRun":
+    """Run the model over some inputs in batches; gives what it did."""
+    plan, capturing = bench.plan, bench.plan.capturing
+    # Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
+    light = Lighten(fine=set(plan.fine), everything="weights" in capturing.keep)
+    items = [(number, corpus.encode(number)) for number in numbers]
+    one_by_one = plan.alone or capturing.generate
+    size = 1 if one_by_one else capturing.batch_size
+    model = bench.loaded.model
+    worth = WORTH["cpu" if model.device.type == "cpu" else "gpu"]
+    watch = watching(model, plan.way, fast=plan.fast, light=light, seed=capturing.seed)
+    run = ShardRun(bench, corpus, items, watch, light)
+    for batch in batches(items, size, worth):
+        try:
+            run.add(batch)
+        except CannotSplit:  # nothing told so before this batch
+            for alone in batch:
+                run.add([alone])
+    return run
+
+
+class ShardRun:
+    """One shard on its way."""
+
+    def __init__(
+        self, bench: Bench, corpus: Corpus, items: list[Numbered], watch: Watch, light: Lighten
+    ):
+        self.plan, self.loaded = bench.plan, bench.loaded
+        self.corpus, self.items, self.watch, self.light = corpus, items, watch, light
+        self.survey = Survey(bench.loaded, watch, dict(bench.plan.trusted), bench.orders)
+        self.pieces = ShardPieces(bench.plan.capturing.keep)
+        self.rows = Rows()
+        self.run_error = 0.0
+
+    def contents(self) -> Contents:
+        """Give the tensors and tables of the shard."""
+        facts = {"run_error": self.run_error, "fine": sorted(self.light.fine)}
+        made = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
+        return Contents(self.pieces.tensors(), made, facts)
+
+    def add(self, batch: list[Numbered]) -> None:
+        """Run a batch and keep what it did."""
+        items = [item for _, item in batch]
+        try:
+            tensors, real = collate(items, self.loaded)
+        except ValueError as problem:  # they cannot be padded together
+            if len(items) == 1:
+                raise
+            raise CannotSplit from problem
+        calls, streams = self._observe(tensors, items)
+        if self.plan.capturing.generate:
+            real = {}
+        layers = layers_of(calls)
+        if len(items) > 1:
+            refuse_hidden_pads(self.loaded.model, layers, self.plan.ends, real)
+        layers = [one for one in layers if (one.tower_key, one.number) in self.plan.exact]
+        error, coarse = check_batch(layers, self.plan, real)
+        self.run_error = worst(self.run_error, error)
+        if not self.light.everything and coarse - self.light.fine:
+            self.light.fine |= coarse
+            self.add(batch)  # once more, with these left as they are
+            return
+        made = self._keep(layers, batch, real)
+        for row, (number, item) in enumerate(batch):
+            given = self.corpus.given[number]
+            tokens = input_tokens(self.survey, streams[row], made, item, given)
+            self.pieces.refuse_lost_tokens(number, tokens, self.plan)
+            self.rows.tokens[number] = tokens
+            if self.plan.capturing.generate:
+                self.rows.prompts[number] = len(item.streams[written_side(tokens)])
+
+    def _observe(
+        self, tensors: dict[str, Tensor], items: list[Encoded]
+    ) -> tuple[list[Call], list[dict[str, Tokens]]]:
+        """Run a batch; gives its calls, and the tokens of each input's known streams."""
+        new = self.plan.capturing.generate
+        if not new:
+            return self.watch(tensors), [item.streams for item in items]
+        calls, streams = watch_writing(self.watch, self.loaded, tensors, items[0], new)
+        return calls, [streams]
+
+    def _keep(
+        self, layers: list[LayerCalls], batch: list[Numbered], real: dict[str, Tensor]
+    ) -> dict[str, MadeStream]:
+        """Cut each layer into pieces by input; gives the streams that no tokenizer knows."""
+        forms = Forms()
+        places: dict[tuple[Ends, int], tuple[Places, Places]] = {}
+        made: dict[str, MadeStream] = {}
+        begun: set[str] = set()
+        for layer in layers:
+            ends = self.plan.ends[layer.tower_key, layer.number]
+            name = (self.plan.names[layer.tower_key], layer.number)
+            self.pieces.calls.setdefault(name, _without_tensors(layer.first))
+            path, cross = layer.tower_key
+            first = path not in begun and not cross
+            begun.add(path)
+            for stream, n in zip((ends.queries, ends.keys), sizes(layer, len(batch)), strict=True):
+                made.setdefault(stream, MadeStream(path, layer.first.module, n, first))
+            for row, (number, _) in enumerate(batch):
+                if (ends, row) not in places:
+                    places[ends, row] = real_ends(ends, real, row)
+                parts = pieces(layer, row, len(batch), *places[ends, row], forms)
+                self.pieces.pieces[name][number] = parts
+        return made
+
+
+def _without_tensors(call: Call) -> Call:
+    """Keep a layer's constants without holding its batch in memory."""
+    return replace(call, weights=None, output=None, mask=None, bias=None, samples=(),
+                   query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

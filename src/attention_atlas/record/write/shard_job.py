@@ -1,0 +1,41 @@
+"""How does a shard become a job that runs here or elsewhere?"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from attention_atlas.engine.held import held
+from attention_atlas.engine.job import Job
+from attention_atlas.models.load import load
+from attention_atlas.names.errors import AtlasError
+from attention_atlas.record.write.corpus import Corpus, as_json, from_json
+from attention_atlas.record.write.plan import CapturePlan
+from attention_atlas.record.write.shard import Bench, run_inputs
+from attention_atlas.store.parts import Contents
+
+
+def shard_jobs(plan: CapturePlan, corpus: Corpus, shards: Iterable[int], key: str) -> Iterator[Job]:
+    """Make one job for each shard; `key` is what the caller holds the bench under."""
+    text = plan.to_json()
+    gpus = int(corpus.loaded.model.device.type != "cpu")
+    for shard in shards:
+        inputs = as_json([corpus.given[number] for number in range(*plan.shards[shard])])
+        asked = {"held": key, "plan": text, "shard": shard, "inputs": inputs}
+        yield Job(str(shard), f"{__name__}:run_shard", asked, gpus)
+
+
+def run_shard(asked: Mapping[str, Any]) -> Contents:
+    """Run one shard of a plan; gives its tensors and tables."""
+
+    def make() -> Bench:
+        plan = CapturePlan.from_json(asked["plan"])
+        if plan.loading is None or asked["inputs"] is None:
+            raise AtlasError("a model or inputs given live cannot be sent to another process")
+        return Bench(plan, load(**plan.loading))
+
+    bench = held(asked["held"], make)
+    numbers = range(*bench.plan.shards[asked["shard"]])
+    corpus = bench.corpus
+    if corpus is None:
+        given = dict(zip(numbers, from_json(asked["inputs"]), strict=True))
+        corpus = Corpus(bench.loaded, given, bench.plan.capturing.truncate)
+    return run_inputs(bench, corpus, numbers).contents()

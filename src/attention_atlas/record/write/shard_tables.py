@@ -1,0 +1,74 @@
+"""Which tokens does each input of a shard have, and what do its tables say?"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from attention_atlas.models.encode import Encoded, Tokens
+from attention_atlas.models.inputs import Input
+from attention_atlas.record.places.picture_columns import add_pictures
+from attention_atlas.record.places.streams import made_tokens, token_columns
+from attention_atlas.record.places.survey import Survey
+from attention_atlas.record.write.batches import Numbered
+from attention_atlas.record.write.pictures import picture_names
+from attention_atlas.record.write.tables import input_row, input_table, token_table
+
+Columns = dict[str, Any]  # name → one value a token
+
+
+class MadeStream(NamedTuple):
+    """A stream as attention showed it: whose it is, how long, and whether it is a tower's first."""
+
+    path: str
+    module: str
+    n: int
+    first: bool
+
+
+@dataclass
+class Rows:
+    """What is known of the inputs of a shard, by number."""
+
+    tokens: dict[int, dict[str, Columns]] = field(default_factory=dict)
+    prompts: dict[int, int] = field(default_factory=dict)  # tokens that were not generated
+
+
+def input_tokens(
+    survey: Survey,
+    known: dict[str, Tokens],
+    made: dict[str, MadeStream],
+    item: Encoded,
+    given: Input,
+) -> dict[str, Columns]:
+    """Describe the tokens of one input, stream by stream."""
+    streams = {stream: token_columns(tokens) for stream, tokens in known.items()}
+    for stream, seen in made.items():
+        if stream not in streams:
+            seats = survey.seats(seen.path, seen.module, seen.n, seen.first, item)
+            streams[stream] = made_tokens(seen.n, seats)
+    add_pictures(survey.loaded.model, streams, item, given)
+    return streams
+
+
+def tables(
+    items: list[Numbered], given: dict[int, Input], rows: Rows, columns: tuple[str, ...]
+) -> dict[str, pa.Table]:
+    """Make the tables `inputs` and `tokens` of a shard."""
+    found = []
+    for number, item in items:
+        text = item.streams.get("text")
+        found.append(
+            input_row(
+                number, given[number],
+                boundary=text.segment.index(1) if text and 1 in text.segment else -1,
+                prompt=rows.prompts.get(number, -1), truncated=item.truncated,
+                images=picture_names(number, given[number]),
+            )
+        )  # fmt: skip
+    streams = [
+        (number, stream, tokens)
+        for number, _ in items
+        for stream, tokens in rows.tokens[number].items()
+    ]
+    return {"inputs": input_table(found, columns), "tokens": token_table(streams)}

@@ -1,0 +1,109 @@
+"""Does a shard depend on the plan alone: in any order, with gaps, in another process?"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attention_atlas as aa
+from attention_atlas.engine import engines
+from attention_atlas.engine.job import Done, Job
+from attention_atlas.engine.local import Local
+from attention_atlas.models.inputs import read_inputs
+from attention_atlas.models.load import load
+from attention_atlas.record.write import rounding, shard
+from attention_atlas.record.write.corpus import Corpus
+from attention_atlas.record.write.options import Capturing
+from attention_atlas.record.write.plan import CapturePlan
+from attention_atlas.record.write.planning import make_plan
+
+TEXTS = [f"Sentence {n} tells of {'very ' * (n % 5)}old men." for n in range(9)]
+SHARD_BYTES = 100_000
+
+
+def capture(folder: Path, engine: str = "local") -> aa.Atlas:
+    return aa.capture(
+        "builtin:gpt", TEXTS, path=folder, batch_size=2, shard_bytes=SHARD_BYTES, engine=engine,
+        progress=False,
+    )  # fmt: skip
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Backwards:
+    """Runs the last job first, and is killed before it comes to the second."""
+
+    def run(self, jobs: Iterable[Job], done: Done) -> None:
+        for job in sorted(jobs, key=lambda job: -int(job.name)):
+            assert json.loads(json.dumps(job.asked)) == job.asked
+            if job.name == "1":
+                raise KeyboardInterrupt
+            done(job, job.run())
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("calm") / "x.atlas"
+    assert len(capture(folder).manifest.shards) >= 4
+    return folder
+
+
+def test_shards_in_any_order_and_with_gaps_become_the_same_bytes(
+    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "x.atlas"
+    monkeypatch.setitem(engines.ENGINES, "backwards", Backwards)
+    with pytest.raises(KeyboardInterrupt):
+        capture(folder, "backwards")
+    there = {path.stem for path in (folder / "parts").glob("*.json")}
+    assert "00003" in there and not {"00000", "00001"} & there
+    (folder / "parts" / "00003.json").unlink()  # as if it had been killed while writing this one
+    capture(folder)
+    assert contents(folder) == contents(calm)
+
+
+def test_shards_run_from_json_alone_in_other_processes_become_the_same_bytes(
+    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engines.ENGINES, "processes", lambda: Local(workers=2))
+    capture(tmp_path / "x.atlas", "processes")
+    assert contents(tmp_path / "x.atlas") == contents(calm)
+
+
+def test_a_plan_is_json_both_ways() -> None:
+    loaded = load("builtin:gpt", device="cpu")
+    corpus = Corpus(loaded, dict(enumerate(read_inputs(TEXTS))))
+    plan = make_plan(corpus, Capturing(shard_bytes=SHARD_BYTES), {"model": "builtin:gpt"}).plan
+    assert CapturePlan.from_json(plan.to_json()) == plan
+    firsts, ends = zip(*plan.shards, strict=True)
+    assert (firsts[0], ends[-1]) == (0, len(TEXTS)) and firsts[1:] == ends[:-1]
+    assert [layer.number for layer in plan.layers] == list(range(6))
+    assert all(layer.exact and layer.queries == "text" for layer in plan.layers)
+
+
+def test_only_the_shard_that_needs_float32_is_stored_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = rounding.check_batch
+    asked: list[int] = []
+
+    def coarse_for_nine_tokens(layers: Any, *more: Any) -> Any:
+        error, coarse = real(layers, *more)
+        asked.append(layers[0].first.query.shape[2])
+        return error, coarse | ({layers[0].first.module} if asked[-1] == 9 else set())
+
+    monkeypatch.setattr(shard, "check_batch", coarse_for_nine_tokens)
+    inputs = [{"input_ids": np.arange(1, 1 + n)[None]} for n in (5, 9, 6)]
+    atlas = aa.capture("builtin:gpt", inputs, shard_bytes=1, progress=False)
+    kinds = [atlas.shard(number).tensor("decoder.L0.query").dtype for number in range(3)]
+    assert kinds == [np.float16, np.float32, np.float16]
+    assert asked.count(9) == 2  # the batch ran once more
+
+
+def test_an_unknown_engine_is_named() -> None:
+    with pytest.raises(aa.InputError, match="no engine is named 'cloud'; there is local"):
+        aa.capture("builtin:gpt", "A cat.", engine="cloud")

@@ -66,13 +66,14 @@ class Listing:
 
 def plainly(model: Any, **given: Any) -> Tensor:
     with torch.no_grad():
-        outputs = model(input_ids=IDS, **given)
-    return outputs[0]
+        output: Tensor = model(input_ids=IDS, **given)[0]
+    return output
 
 
 def through_door(model: Any, hook: Any, **options: Any) -> Tensor:
     with Door(model, [hook], **options).open():
-        return model(input_ids=IDS)[0]
+        output: Tensor = model(input_ids=IDS)[0]
+    return output
 
 
 @contextmanager
@@ -91,7 +92,6 @@ def test_a_head_whose_output_is_zeroed_is_a_head_cut_from_the_output_projection(
     model = gpt()
 
     def zero(passing: Passing) -> None:
-        assert passing.output is not None
         passing.output = passing.output.clone()
         passing.output[:, :, HEAD] = 0
 

@@ -35,7 +35,6 @@ class Gates:
 
     def after(self, passing: Passing) -> None:
         output = passing.output
-        assert output is not None
         key = passing.site.module, passing.site.visit
         if key not in self.by_visit:  # one gate for all parts in which a visit takes its input
             fine = torch.promote_types(output.dtype, torch.float32)  # slopes are sums

@@ -26,9 +26,7 @@ class Setting:
     gradients  whether the pass can be differentiated
     """
 
-    def __init__(
-        self, model: PreTrainedModel, name: str, seed: int = 0, *, gradients: bool = False
-    ):
+    def __init__(self, model: PreTrainedModel, name: str, seed: int = 0, gradients: bool = False):
         self.model, self.seed, self.gradients = model, seed, gradients
         self._names = _names_under(model, name)
         self._torch_state = torch.Generator().manual_seed(seed).get_state()

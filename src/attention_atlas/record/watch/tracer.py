@@ -7,12 +7,10 @@ patched, so the run is the plain run. Whatever was added to the logits is found 
 logits − scale · q kᵀ is mask and bias together.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -20,10 +18,17 @@ from transformers import PreTrainedModel
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.location import Location
+from attention_atlas.record.watch.trail import (
+    Trail,
+    einsum_value,
+    factor_of,
+    product_of,
+    reshaped,
+    tie,
+    trail_of,
+)
 
 _PRODUCTS = {"matmul", "bmm", "__matmul__", "__rmatmul__", "baddbmm", "einsum"}
-_TIMES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "multiply"}
-_OVER = {"div", "div_", "__truediv__", "__itruediv__", "true_divide", "divide"}
 _SHAPES = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten",
     "swapaxes", "swapdims", "__getitem__", "movedim",
@@ -34,17 +39,6 @@ _MULTI_HEAD = FunctionType(
     {**vars(F), "has_torch_function": lambda _tensors: False},
     argdefs=F.multi_head_attention_forward.__defaults__,
 )
-
-
-@dataclass(frozen=True)
-class Thread:
-    """What we know of a tensor on its way from q kᵀ to the values."""
-
-    query: Tensor  # (..., N, D)
-    key: Tensor  # (..., M, D)
-    scale: float = 1.0
-    shapes: tuple[Callable[[Tensor], Tensor], ...] = ()  # how q kᵀ was reshaped since
-    logits: Tensor | None = None  # what went into the softmax
 
 
 class Tracer(TorchFunctionMode):
@@ -95,47 +89,47 @@ class Tracer(TorchFunctionMode):
             self._follow(getattr(func, "__name__", ""), output, args, kwargs)
         return output
 
-    # What each operation does to the thread --------------------------------------------------
+    # What each operation does to the trail --------------------------------------------------
 
     def _follow(
         self, name: str, out: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         tensors = _tensors(args, kwargs)
-        thread = next((t for one in tensors if (t := _thread(one)) is not None), None)
+        trail = next((t for one in tensors if (t := trail_of(one)) is not None), None)
         if name in _PRODUCTS and len(tensors) >= 2:
-            if thread is not None and thread.logits is not None:
-                self._finish(name, out, thread, tensors, args)
+            if trail is not None and trail.logits is not None:
+                self._finish(name, out, trail, tensors, args)
             else:
-                _tie(out, _product(name, tensors, args, kwargs))
-        elif thread is None:
+                tie(out, product_of(name, tensors, args, kwargs))
+        elif trail is None:
             return
         elif name in ("softmax", "_softmax"):
-            _tie(out, replace(thread, logits=tensors[0]) if thread.logits is None else None)
+            tie(out, replace(trail, logits=tensors[0]) if trail.logits is None else None)
         elif name in _SHAPES:
-            _tie(out, _reshaped(thread, name, args, kwargs))
-        elif out.numel() == max(one.numel() for one in tensors if _thread(one) is not None):
-            _tie(out, replace(thread, scale=thread.scale * _factor(name, args)))
+            tie(out, reshaped(trail, name, args, kwargs))
+        elif out.numel() == max(one.numel() for one in tensors if trail_of(one) is not None):
+            tie(out, replace(trail, scale=trail.scale * factor_of(name, args)))
 
     def _finish(
-        self, name: str, out: Tensor, thread: Thread, tensors: list[Tensor], args: tuple[Any, ...]
+        self, name: str, out: Tensor, trail: Trail, tensors: list[Tensor], args: tuple[Any, ...]
     ) -> None:
         """softmax(…) has met the values: one attention call is complete."""
-        weights = next(one for one in tensors if _thread(one) is thread)
+        weights = next(one for one in tensors if trail_of(one) is trail)
         value = next(one for one in tensors if one is not weights)
         if name == "einsum":
-            value, output = _einsum_value(args[0], weights is tensors[0], value, out)
+            value, output = einsum_value(args[0], weights is tensors[0], value, out)
         else:
             output = out
-        logits = thread.logits
+        logits = trail.logits
         assert logits is not None
-        product = thread.query.float() @ thread.key.float().transpose(-1, -2) * thread.scale
-        for shape in thread.shapes:
+        product = trail.query.float() @ trail.key.float().transpose(-1, -2) * trail.scale
+        for shape in trail.shapes:
             product = shape(product)
         if product.shape != logits.shape or weights.numel() != logits.numel():
             return
         module = self._location.innermost()
         four = _Four(self.batch, weights, getattr(module, "num_heads", None))
-        query, key, values = four(thread.query), four(thread.key), four(value)
+        query, key, values = four(trail.query), four(trail.key), four(value)
         if query is None or key is None or values is None:
             return
         added = four(logits.float() - product)
@@ -145,7 +139,7 @@ class Tracer(TorchFunctionMode):
                 query=query.detach(),
                 key=key.detach(),
                 value=values.detach(),
-                scale=thread.scale,
+                scale=trail.scale,
                 bias=None if added is None else added.detach(),
                 weights=_detached(four(weights)) if self.detail else None,
                 output=_detached(_heads_last(four(output))),
@@ -184,15 +178,6 @@ class Tracer(TorchFunctionMode):
         return vars(site) | vars(surroundings)
 
 
-def _thread(tensor: Tensor) -> Thread | None:
-    return getattr(tensor, "_atlas_thread", None)
-
-
-def _tie(tensor: Tensor, thread: Thread | None) -> None:
-    if thread is not None:
-        tensor._atlas_thread = thread  # type: ignore[attr-defined]
-
-
 def _detached(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else tensor.detach()
 
@@ -202,92 +187,6 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     for one in (*args, *kwargs.values()):
         flat.extend(one if isinstance(one, list | tuple) else [one])
     return [one for one in flat if isinstance(one, Tensor)]
-
-
-def _product(
-    name: str, tensors: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Thread | None:
-    """The start of a thread, if this product could be queries by keys."""
-    scale = 1.0
-    if name == "einsum":
-        return _einsum_product(args[0], tensors)
-    left, right = tensors[-2:]
-    if name == "baddbmm":
-        scale = float(kwargs.get("alpha", 1.0))
-        left, right = kwargs.get("batch1", left), kwargs.get("batch2", right)
-    if left.dim() < 3 or right.dim() < 3:
-        return None
-    return Thread(left, right.transpose(-1, -2), scale)
-
-
-def _einsum_product(equation: Any, tensors: list[Tensor]) -> Thread | None:
-    labels = _labels(equation)
-    if labels is None:
-        return None
-    left, right, out = labels
-    inner = set(left) & set(right) - set(out)
-    if len(inner) != 1 or len(out) < 3:
-        return None
-    *batch, row, column = list(out)
-    if not (row in left and column in right and row not in right and column not in left):
-        return None
-    query = _permuted(tensors[0], left, [*batch, row, *inner])
-    key = _permuted(tensors[1], right, [*batch, column, *inner])
-    return None if query is None or key is None else Thread(query, key)
-
-
-def _einsum_value(
-    equation: Any, weights_first: bool, value: Tensor, out: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Value as (..., M, E) and output as (..., N, E), in the order of the weights' axes."""
-    labels = _labels(equation)
-    assert labels is not None
-    left, right, result = labels
-    weights, other = (left, right) if weights_first else (right, left)
-    *batch, row, column = list(weights)
-    width = next(label for label in other if label not in weights)
-    moved = _permuted(value, other, [*batch, column, width])
-    placed = _permuted(out, result, [*batch, row, width])
-    return (value if moved is None else moved), (out if placed is None else placed)
-
-
-def _labels(equation: Any) -> tuple[str, str, str] | None:
-    if not isinstance(equation, str) or "." in equation or equation.count(",") != 1:
-        return None
-    inputs, arrow, out = equation.replace(" ", "").partition("->")
-    left, right = inputs.split(",")
-    return (left, right, out) if arrow else None
-
-
-def _permuted(tensor: Tensor, have: str, want: list[str]) -> Tensor | None:
-    if sorted(have) != sorted(want):
-        return None
-    return tensor.permute([have.index(label) for label in want])
-
-
-def _reshaped(
-    thread: Thread, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Thread | None:
-    if thread.logits is not None:  # weights on their way to the values: only the numbers matter
-        return thread
-    rest = args[1:]
-    return replace(
-        thread, shapes=(*thread.shapes, lambda x: getattr(torch.Tensor, name)(x, *rest, **kwargs))
-    )
-
-
-def _factor(name: str, args: tuple[Any, ...]) -> float:
-    """By what a multiplication or division scales the logits; 1 for everything else."""
-    if name not in _TIMES | _OVER or len(args) < 2:
-        return 1.0
-    number = next((one for one in (args[1], args[0]) if _is_number(one)), None)
-    if number is None:
-        return 1.0
-    return float(number) if name in _TIMES else 1.0 / float(number)
-
-
-def _is_number(one: Any) -> bool:
-    return isinstance(one, int | float) or (isinstance(one, Tensor) and one.numel() == 1)
 
 
 def _heads_last(output: Tensor | None) -> Tensor | None:

@@ -16,13 +16,13 @@ from attention_atlas.store.scores import Scores
 class Atlas(StoredAtlas):
     """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
 
-    _stored: StoredAtlas | None = None  # a temporary folder is removed when this one is gone
+    _kept: StoredAtlas | None = None  # a temporary folder is removed when this one is gone
 
     @classmethod
     def of(cls, stored: StoredAtlas) -> Self:
         """Give the verbs to an atlas that can only be read."""
         atlas = cls(stored.path, stored.manifest)
-        atlas._stored = stored
+        atlas._kept = stored
         return atlas
 
     def layout(

@@ -1,5 +1,7 @@
 """Edge lists hold the strongest links and own up to the rest."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,15 +9,39 @@ from hypothesis import strategies as st
 
 from attention_atlas.page.answers import edges
 from attention_atlas.page.wire.wire import pack
+from attention_atlas.store.rows import Float32
 from tests.tolerance import step_tolerance, sum_tolerance
 
 # A weight w travels as its root in 65,535 steps: half a step off the root is 2 √w half steps off w.
 ROOT_STEP = 2 * step_tolerance()
+Some = Sequence[int] | None
 
 
-def _random(seed: int, heads: int, n: int, m: int) -> edges.Float32:
+def _random(seed: int, heads: int, n: int, m: int) -> Float32:
     draws = np.random.default_rng(seed).dirichlet(np.full(m, 0.1), size=(heads, n))
     return np.asarray(draws, np.float32)
+
+
+class Layers:
+    """Given weights, read as those of an atlas are."""
+
+    def __init__(self, weights: dict[int, Float32]):
+        self.weights, self.largest = weights, 0
+
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
+        heads, n, m = self.weights[layer].shape
+        return heads, n, m
+
+    def rows(
+        self, input: int, layer: int, tower: str | None = None, heads: Some = None,
+        rows: Some = None, columns: Some = None,
+    ) -> Float32:  # fmt: skip
+        assert columns is None
+        every = zip((heads, rows), self.weights[layer].shape, strict=False)
+        some = [list(range(size)) if asked is None else list(asked) for asked, size in every]
+        made = self.weights[layer][np.ix_(*some)]
+        self.largest = max(self.largest, made.size)
+        return made
 
 
 @given(st.integers(0, 10_000), st.integers(1, 30), st.integers(1, 30))
@@ -33,13 +59,13 @@ def test_the_top_k_and_the_rest_are_what_a_plain_sort_gives(seed: int, m: int, k
     assert not top[:, kept:].any()
 
 
-def _weights(roots: edges.Ints) -> edges.Float32:
+def _weights(roots: edges.Ints) -> Float32:
     return np.asarray((roots / 65535) ** 2, np.float32)
 
 
 def test_a_longer_input_travels_whole_and_rounded() -> None:
     layers = {0: _random(0, 12, 128, 128), 1: _random(1, 12, 128, 128)}
-    found = edges.make_edges(0, "encoder", [0, 1], layers.__getitem__)
+    found = edges.make_edges(Layers(layers), 0, "encoder", [0, 1])
     assert found.index is None and found.k == 128 and found.weight.dtype == np.uint16
     sent = _weights(found.weight).reshape(2, 12, 128, 128)
     for layer, weights in layers.items():
@@ -51,8 +77,8 @@ def test_a_longer_input_travels_whole_and_rounded() -> None:
 
 def test_one_layer_of_an_input_is_the_same_as_among_all() -> None:
     layers = {number: _random(number, 12, 300, 300) for number in range(3)}
-    every = edges.make_edges(0, "encoder", [0, 1, 2], layers.__getitem__)
-    one = edges.make_edges(0, "encoder", [1], layers.__getitem__, of=3)
+    every = edges.make_edges(Layers(layers), 0, "encoder", [0, 1, 2])
+    one = edges.make_edges(Layers(layers), 0, "encoder", [1], of=3)
     assert every.index is not None and one.index is not None and one.layers == [1]
     rows = slice(12 * 300, 2 * 12 * 300)
     np.testing.assert_array_equal(one.weight, every.weight[rows])
@@ -62,7 +88,7 @@ def test_one_layer_of_an_input_is_the_same_as_among_all() -> None:
 
 def test_a_short_input_travels_whole() -> None:
     layers = {0: _random(0, 2, 5, 5), 3: _random(1, 2, 5, 5)}
-    found = edges.make_edges(0, "encoder", [0, 3], layers.__getitem__)
+    found = edges.make_edges(Layers(layers), 0, "encoder", [0, 3])
     assert found.index is None and found.row_sum is None and found.layers == [0, 3]
     np.testing.assert_array_equal(
         found.weight, np.concatenate([layers[0].reshape(-1, 5), layers[3].reshape(-1, 5)])
@@ -73,7 +99,7 @@ def test_a_short_input_travels_whole() -> None:
 @given(st.integers(0, 100))
 def test_twelve_by_twelve_heads_at_512_tokens_stay_under_six_megabytes(seed: int) -> None:
     layer = _random(seed, 12, 512, 512)
-    found = edges.make_edges(0, "encoder", list(range(12)), lambda _: layer)
+    found = edges.make_edges(Layers(dict.fromkeys(range(12), layer)), 0, "encoder", list(range(12)))
     assert found.index is not None and found.k >= 16
     assert len(pack(found)) <= 6_200_000
     assert found.index.shape == found.weight.shape == (12 * 12 * 512, found.k)
@@ -88,7 +114,7 @@ def test_twelve_by_twelve_heads_at_512_tokens_stay_under_six_megabytes(seed: int
 def test_rows_that_do_not_sum_to_one_are_told() -> None:
     layer = _random(0, 2, 4, 4)
     layer[1, 2] *= 0.5
-    found = edges.make_edges(0, "decoder", [0], lambda _: layer)
+    found = edges.make_edges(Layers({0: layer}), 0, "decoder", [0])
     assert found.row_sum is not None
     assert found.row_sum[1 * 4 + 2] == pytest.approx(0.5, abs=sum_tolerance(layer))
     assert found.row_sum[0] == pytest.approx(1.0, abs=sum_tolerance(layer))
@@ -96,7 +122,22 @@ def test_rows_that_do_not_sum_to_one_are_told() -> None:
 
 def test_layers_with_fewer_keys_are_padded_with_nothing() -> None:
     layers = {0: _random(0, 1, 4, 4), 1: _random(1, 3, 2, 2)}
-    found = edges.make_edges(0, "encoder", [0, 1], layers.__getitem__)
+    found = edges.make_edges(Layers(layers), 0, "encoder", [0, 1])
     assert (found.heads, found.n, found.m, found.k) == ([1, 3], [4, 2], [4, 2], 4)
     assert found.weight.shape == (4 + 3 * 2, 4)
     assert not found.weight[4:, 2:].any()
+
+
+def test_a_long_input_is_read_in_parts_and_comes_out_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layers = {0: _random(0, 3, 1100, 1000)}
+    at_once, in_parts = Layers(layers), Layers(layers)
+    whole = edges.make_edges(at_once, 0, "encoder", [0])
+    monkeypatch.setattr(edges, "LARGEST", 70_000)
+    parts = edges.make_edges(in_parts, 0, "encoder", [0])
+    assert at_once.largest == 3_300_000 and in_parts.largest <= 70_000
+    assert whole.index is not None and parts.index is not None
+    for one, other in ((whole.index, parts.index), (whole.weight, parts.weight)):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole.rest, parts.rest)

@@ -180,23 +180,6 @@ def test_rounding_within_the_tolerance_does_not_cost_the_small_form() -> None:
     assert compress(bias, atol=1e-6).bias_kind == "offsets"
 
 
-# Rows --------------------------------------------------------------------------------------------
-
-
-@given(masks, st.data())
-def test_some_rows_are_those_rows_of_the_whole(seen: Bools, data: st.DataObject) -> None:
-    _, n, m = seen.shape
-    bias = data.draw(floats(*seen.shape))
-    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=4)), dtype=np.intp)
-    form = compress(hidden_by(-np.inf, seen, bias))
-    assert (form.visible(n, m, rows) == form.visible(n, m)[:, rows]).all()
-    added, whole = form.added(n, m, rows), form.added(n, m)
-    if whole is not None:
-        assert added is not None
-        whole = np.broadcast_to(whole, (len(whole), n, m))
-        assert (np.broadcast_to(added, (len(whole), len(rows), m)) == whole[:, rows]).all()
-
-
 @pytest.mark.parametrize("value", HIDING)
 def test_a_row_that_is_hidden_altogether_sees_nothing(value: float) -> None:
     seen = np.ones((1, 3, 3), bool)

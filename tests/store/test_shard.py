@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_atlas.store.form import CAUSAL, FULL, UNBOUNDED, Form, compress
-from attention_atlas.store.shard import Block, Packer, unpack_form
+from attention_atlas.store.shard import Block, HeldTensors, Packer, unpack_form
 
 
 @st.composite
@@ -53,7 +53,37 @@ def test_what_is_packed_comes_back(given: list[Block]) -> None:
     assert table.dtype == np.int32 and table.shape == (len(given), 7)
     for row, block in zip(table, given, strict=True):
         assert row[:3].tolist() == [block.input, block.n, block.m]
-        assert same(unpack_form(row, packer.tensors.__getitem__, set(packer.tensors)), block.form)
+        heads, rows = np.arange(_heads(block.form)), np.arange(block.n)
+        assert same(unpack_form(row, held(packer), heads, rows), block.form)
+
+
+def held(packer: Packer) -> HeldTensors:
+    return HeldTensors(packer.tensors.__getitem__, set(packer.tensors))
+
+
+def _heads(form: Form) -> int:
+    return max([1, *(len(one) for one in (form.hidden, form.bias) if one is not None)])
+
+
+@given(blocks(), st.data())
+def test_some_heads_and_rows_are_those_of_the_whole(block: Block, data: st.DataObject) -> None:
+    n, m, count = block.n, block.m, _heads(block.form)
+    rows, heads = (
+        np.array(data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=4)))
+        for size in (n, count)
+    )
+    packer = Packer()
+    (row,) = packer.blocks([block])
+    some = unpack_form(row, held(packer), heads, rows)
+    for part, whole in (
+        (some.visible(len(rows), m), block.form.visible(n, m)),
+        (some.added(len(rows), m), block.form.added(n, m)),
+    ):
+        if part is None or whole is None:
+            assert part is whole
+        else:
+            every = np.broadcast_to(whole, (count, n, m))[np.ix_(heads, rows)]
+            assert (np.broadcast_to(part, every.shape) == every).all()
 
 
 def test_plain_forms_need_no_tensor() -> None:

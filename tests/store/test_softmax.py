@@ -95,16 +95,6 @@ def test_rows_sum_to_one_and_to_less_beside_a_sink(problem: dict[str, Any]) -> N
         assert (sums < 1).all() and (sums > 0).all()
 
 
-@given(problems(), st.data())
-def test_some_rows_are_those_rows_of_the_whole(
-    problem: dict[str, Any], data: st.DataObject
-) -> None:
-    n = problem["query"].shape[1]
-    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4)))
-    some = weights(**problem | {"query": problem["query"][:, rows]}, rows=rows, n=n)
-    assert some == pytest.approx(weights(**problem)[:, rows], abs=off_by(problem))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_plain_weights_move_values_as_torch_does(causal: bool, groups: int) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.floating]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.intp]
 
 UNBOUNDED = 2**31 - 1
 # A key this far below the best of its row has weight exactly zero in any precision we store.
@@ -25,7 +26,10 @@ FAR_BELOW = 9_000.0
 
 @dataclass(frozen=True)
 class Form:
-    """Seen are the keys with low ≤ i − j ≤ high, less `hidden`; `bias` is added to their logits."""
+    """Seen are the keys with low ≤ i − j ≤ high, less `hidden`; `bias` is added to their logits.
+
+    A form speaks of all n rows, or of `rows`: then `hidden` and a dense bias hold these rows only.
+    """
 
     low: int = -UNBOUNDED
     high: int = UNBOUNDED
@@ -34,35 +38,27 @@ class Form:
         ""  # "", "columns" (H, m), "offsets" (H, n+m-1; entry i-j+m-1), "dense" (H, n, m)
     )
     bias: Floats | None = None
+    rows: Ints | None = None
 
-    def of(self, heads: range) -> "Form":
-        """The same for some heads only."""
-
-        def own(per_head: Any) -> Any:
-            shared = per_head is None or per_head.shape[0] == 1
-            return per_head if shared else per_head[heads.start : heads.stop]
-
-        return Form(self.low, self.high, own(self.hidden), self.bias_kind, own(self.bias))
-
-    def visible(self, n: int, m: int, rows: npt.NDArray[np.intp] | None = None) -> Bools:
-        """(H or 1, rows, m): which keys each row may look at."""
-        index = np.arange(n) if rows is None else rows
-        offset = index[:, None] - np.arange(m)[None, :]
+    def visible(self, n: int, m: int) -> Bools:
+        """Returns which of m keys each row may look at: (H or 1, n, m), or `rows` in place of n."""
+        offset = self._offsets(n, m)
         seen = (offset >= self.low) & (offset <= self.high)
-        if self.hidden is None:
-            return seen[None]
-        return np.asarray(seen[None] & ~self.hidden[:, index])
+        return seen[None] if self.hidden is None else np.asarray(seen[None] & ~self.hidden)
 
-    def added(self, n: int, m: int, rows: npt.NDArray[np.intp] | None = None) -> Floats | None:
-        """(H or 1, rows, m): the bias, or None where there is none."""
+    def added(self, n: int, m: int) -> Floats | None:
+        """Returns the bias as it is added, (H or 1, n or 1, m), or None where there is none."""
         if self.bias is None:
             return None
-        index = np.arange(n) if rows is None else rows
         if self.bias_kind == "columns":
             return self.bias[:, None, :]
         if self.bias_kind == "offsets":
-            return self.bias[:, index[:, None] - np.arange(m)[None, :] + m - 1]
-        return self.bias[:, index]
+            return self.bias[:, self._offsets(n, m) + m - 1]
+        return self.bias
+
+    def _offsets(self, n: int, m: int) -> Ints:
+        index = np.arange(n) if self.rows is None else self.rows
+        return index[:, None] - np.arange(m)[None, :]
 
 
 FULL = Form()

@@ -1,63 +1,33 @@
 """What is in an atlas, and which attention does it hold?
 
-Opening reads the manifest only. Vectors are memory-mapped and read a head at a time; weights are
-recomputed when asked for, whole or by rows, with mask, bias, soft cap and sink.
+Opening reads the manifest only. Vectors are memory-mapped and read as they are asked for; weights
+are recomputed by `rows`, on which all other readings of weights rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from safetensors import SafetensorError, safe_open
 
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
-from attention_atlas.store import files, softmax
-from attention_atlas.store.files import Array
-from attention_atlas.store.form import Form
+from attention_atlas.store import files
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.relations import read_relations
+from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
-from attention_atlas.store.shard import unpack_form
+from attention_atlas.store.shard import HeldTensors, ShardFile
 from attention_atlas.store.write import JOURNAL, is_whole
 
-Float32 = npt.NDArray[np.float32]
-
-
-class Shard:
-    """One safetensors file, checked against its checksum on first use, where there is one."""
-
-    def __init__(self, path: Path, size: int, checksum: str | None):
-        self.path = path
-        if not path.is_file():
-            raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
-        if path.stat().st_size != size or (checksum and files.checksum(path) != checksum):
-            raise StoreError(f"{path} is damaged: its checksum does not match; capture it again")
-        try:
-            self._file = _safetensors(path)
-        except SafetensorError as problem:
-            raise StoreError(f"{path} is damaged: {problem}") from problem
-        self.names = set(self._file.keys())
-
-    def tensor(self, name: str) -> Array:
-        return np.asarray(self._file.get_tensor(name))
-
-    def part(self, name: str, first: int, start: int = 0, stop: int | None = None) -> Array:
-        """Tensor `name` at one index of its first axis and a range of its second."""
-        rows: Array = self._file.get_slice(name)[first : first + 1, start:stop]
-        return np.asarray(rows[0])
-
-
-def _safetensors(path: Path) -> Any:
-    return safe_open(path, framework="numpy")
+_PLURAL = {"query": "queries", "key": "keys", "value": "values"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +48,8 @@ class StoredAtlas:
         self.path = path
         self.manifest = manifest
         self._just_written = just_written  # by this very run, so that checksums need no look
-        self._shards: dict[int, Shard] = {}
+        self._shards: dict[int, ShardFile] = {}
+        self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
     @classmethod
@@ -199,17 +170,48 @@ class StoredAtlas:
 
     # What attention it holds -----------------------------------------------------------------
 
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
+        """Returns how many heads, rows and columns the weights of an input have in one layer."""
+        where = self._tower(tower or "")
+        there = self._layer(where, layer)
+        return there.heads, *self._stored(input, where, there).size(input)
+
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ) -> Float32:
+        """Returns weights (H, R, C) float32: how much each row looks at each column, by head.
+
+        heads, rows (queries) and columns (keys) are numbers within the layer and the input, in any
+        order; those below zero count from the end; None stands for all. Rows keep the weights that
+        they have over all keys: cut by columns, they sum to less than one. Besides the answer,
+        memory holds a few million numbers and the layer's keys of this input, never all N × M.
+        """
+        where = self._tower(tower or "")
+        stored = self._stored(input, where, self._layer(where, layer))
+        if not stored.has("weights"):
+            self._need(stored, "query", "key")
+        n, m = stored.size(input)
+        some = None if columns is None else indexes(columns, m, "columns")
+        return stored.weights(
+            input, indexes(heads, stored.layer.heads, "heads"), indexes(rows, n, "rows"), some
+        )
+
     def weights(
         self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
     ) -> Float32:
-        """(N, M) float32: how much each token looks at each, for all rows or some."""
+        """Returns the weights (N, M) float32 of one head, of all rows or of some."""
         tower, layer, number = self._find(head)
-        return np.asarray(self._weights(input, tower, layer, number, rows)[0])
+        return np.asarray(self.rows(input, layer.layer, tower.name, [number], rows)[0])
 
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
-        """(H, N, M) float32: the weights of all heads of a layer."""
-        where = self._tower(tower or "")
-        return self._weights(input, where, self._layer(where, layer), None, None)
+        """Returns the weights (H, N, M) float32 of all heads of a layer."""
+        return self.rows(input, layer, tower)
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         """(N, D): the queries of a head, of one input or of all inputs in token order."""
@@ -227,23 +229,14 @@ class StoredAtlas:
         return self._vectors("value", tower, layer, number * layer.groups // layer.heads, input)
 
     def terms(self, head: str | Head, input: int = 0) -> Terms:
-        """Scale, soft cap, sink, mask and bias of a head."""
+        """Returns scale, soft cap, sink, mask and bias of a head."""
         tower, layer, number = self._find(head)
-        shard, stem = self._shard_of(input), f"{tower.name}.L{layer.layer}"
-        table, _ = self._blocks(shard, stem, input)
-        seen = np.zeros((int(table[:, 1].sum()), int(table[:, 2].sum())), bool)
-        added = np.zeros(seen.shape, np.float32)
-        n0 = m0 = 0
-        for row in table:
-            n, m = int(row[1]), int(row[2])
-            form = self._form(shard, row, range(number, number + 1))
-            here = slice(n0, n0 + n), slice(m0, m0 + m)
-            seen[here] = form.visible(n, m)[0]
-            bias = form.added(n, m)
-            added[here] = 0 if bias is None else bias[0]
-            n0, m0 = n0 + n, m0 + m
-        sink = float(shard.tensor(f"{stem}.sink")[number]) if layer.sink else None
-        return Terms(layer.scale, layer.softcap, sink, seen, added if added.any() else None)
+        stored, heads = self._stored(input, tower, layer), np.array([number])
+        sink = stored.sink(heads)
+        return Terms(
+            layer.scale, layer.softcap, None if sink is None else float(sink[0]),
+            stored.seen(input, heads), stored.added(input, number),
+        )  # fmt: skip
 
     def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
         """Whether the "query", "key", "value" or "weights" of a layer are stored."""
@@ -252,120 +245,55 @@ class StoredAtlas:
 
     # How it is read ----------------------------------------------------------------------------
 
-    def _weights(
-        self,
-        input: int,
-        tower: Tower,
-        layer: Layer,
-        head: int | None,
-        rows: Sequence[int] | None,
-    ) -> Float32:
-        shard, stem = self._shard_of(input), f"{tower.name}.L{layer.layer}"
-        table, before = self._blocks(shard, stem, input)
-        total_n, total_m = int(table[:, 1].sum()), int(table[:, 2].sum())
-        wanted = self._check_rows(rows, total_n)
-        heads = range(layer.heads) if head is None else range(head, head + 1)
-        out = np.zeros((len(heads), len(wanted), total_m), np.float32)
-        n0 = m0 = 0
-        for row in table:
-            n, m = int(row[1]), int(row[2])
-            here = (wanted >= n0) & (wanted < n0 + n)
-            if here.any():
-                local = wanted[here] - n0
-                read = self._reader(shard, stem, layer, heads, before, (n0, m0), (n, m))
-                out[:, here, m0 : m0 + m] = read(local, row)
-            n0, m0 = n0 + n, m0 + m
-            before = (before[0], before[1], before[2] + n * m)
-        return out
+    def held_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
+        """Returns a layer of one shard whose tensors are each read once and kept, for a pass."""
+        shard = self.shard(number)
+        stored = StoredLayer(HeldTensors(shard.tensor, shard.names), tower.name, layer)
+        if not stored.has("weights"):
+            self._need(stored, "query", "key")
+        return stored
 
-    def _reader(
-        self,
-        shard: Shard,
-        stem: str,
-        layer: Layer,
-        heads: range,
-        before: tuple[int, int, int],
-        inside: tuple[int, int],
-        size: tuple[int, int],
-    ) -> Callable[[npt.NDArray[np.intp], npt.NDArray[np.int32]], Float32]:
-        """Rows of one block: stored weights where there are any, else recomputed ones."""
-        n, m = size
-        q0, k0, w0 = before[0] + inside[0], before[1] + inside[1], before[2]
-        if f"{stem}.weights" in shard.names:
+    def _stored(self, input: int, tower: Tower, layer: Layer) -> StoredLayer:
+        """Returns a layer of the shard that holds an input."""
+        return self._shard_layer(self._shard_number(input), tower, layer)
 
-            def stored(local: npt.NDArray[np.intp], row: npt.NDArray[np.int32]) -> Float32:
-                flat = [shard.part(f"{stem}.weights", h, w0, w0 + n * m) for h in heads]
-                return np.stack(flat).reshape(len(heads), n, m)[:, local].astype(np.float32)
-
-            return stored
-        self._need(shard, f"{stem}.query", "queries")
-        self._need(shard, f"{stem}.key", "keys")
-        group = layer.heads // layer.groups
-        sink = shard.tensor(f"{stem}.sink")[heads.start : heads.stop] if layer.sink else None
-
-        def recomputed(local: npt.NDArray[np.intp], row: npt.NDArray[np.int32]) -> Float32:
-            query = np.stack([shard.part(f"{stem}.query", h, q0, q0 + n)[local] for h in heads])
-            key = np.stack([shard.part(f"{stem}.key", h // group, k0, k0 + m) for h in heads])
-            form = self._form(shard, row, heads)
-            return softmax.weights(
-                query, key, scale=layer.scale, softcap=layer.softcap, sink=sink, form=form,
-                rows=local, n=n,
-            )  # fmt: skip
-
-        return recomputed
-
-    def _form(self, shard: Shard, row: npt.NDArray[np.int32], heads: range) -> Form:
-        return unpack_form(row, shard.tensor, shard.names).of(heads)
+    def _shard_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
+        asked = number, tower.name, layer.layer
+        if asked not in self._layers:
+            self._layers[asked] = StoredLayer(self.shard(number), tower.name, layer)
+        return self._layers[asked]
 
     def _vectors(
-        self, what: str, tower: Tower, layer: Layer, index: int, input: int | None
+        self, what: str, tower: Tower, layer: Layer, entry: int, input: int | None
     ) -> Float32:
-        stem = f"{tower.name}.L{layer.layer}"
         numbers = range(len(self._firsts) - 1) if input is None else [self._shard_number(input)]
-        pieces = []
+        found = []
         for number in numbers:
-            shard = self.shard(number)
-            self._need(shard, f"{stem}.{what}", {"query": "queries"}.get(what, what + "s"))
-            span: tuple[int, int] | tuple[()] = ()
-            if input is not None:
-                table, before = self._blocks(shard, stem, input)
-                axis = 0 if what == "query" else 1
-                span = (before[axis], before[axis] + int(table[:, axis + 1].sum()))
-            pieces.append(shard.part(f"{stem}.{what}", index, *span).astype(np.float32))
-        return np.concatenate(pieces)
+            stored = self._shard_layer(number, tower, layer)
+            self._need(stored, what)
+            found.append(stored.vectors(what, np.array([entry]), input)[0])
+        return np.concatenate(found)
 
-    def _blocks(
-        self, shard: Shard, stem: str, input: int
-    ) -> tuple[npt.NDArray[np.int32], tuple[int, int, int]]:
-        """The block rows of an input, and how many queries, keys and pairs stand before them."""
-        table = shard.tensor(f"{stem}.blocks")
-        mine = table[:, 0] == input
-        earlier = table[table[:, 0] < input].astype(np.int64)
-        pairs = int((earlier[:, 1] * earlier[:, 2]).sum())
-        return table[mine], (int(earlier[:, 1].sum()), int(earlier[:, 2].sum()), pairs)
-
-    def _need(self, shard: Shard, name: str, what: str) -> None:
-        if name not in shard.names:
+    def _need(self, stored: StoredLayer, *what: str) -> None:
+        missing = [name for name in what if not stored.has(name)]
+        if missing:
             kept = ", ".join(self.manifest.keep) or "none"
             raise StoreError(
-                f"{self.path.name} was captured without {what} (kept: {kept}); "
+                f"{self.path.name} was captured without {_PLURAL[missing[0]]} (kept: {kept}); "
                 "capture it again with them"
             )
 
     # How things are found ------------------------------------------------------------------------
 
-    def _shard_of(self, input: int) -> Shard:
-        return self.shard(self._shard_number(input))
-
     def _shard_number(self, input: int) -> int:
         return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
 
-    def shard(self, number: int) -> Shard:
+    def shard(self, number: int) -> ShardFile:
         """One file of vectors, checked on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
             checksum = None if self._just_written else about.checksum
-            self._shards[number] = Shard(self.path / about.file, about.bytes, checksum)
+            self._shards[number] = ShardFile(self.path / about.file, about.bytes, checksum)
         return self._shards[number]
 
     def _find(self, name: str | Head) -> tuple[Tower, Layer, int]:
@@ -408,15 +336,6 @@ class StoredAtlas:
         if not 0 <= input < len(self):
             raise PickError(f"there is no input {input}; this atlas has 0 to {len(self) - 1}")
         return input
-
-    @staticmethod
-    def _check_rows(rows: Sequence[int] | None, n: int) -> npt.NDArray[np.intp]:
-        if rows is None:
-            return np.arange(n)
-        wanted = np.asarray(rows, dtype=np.intp).reshape(-1)
-        if wanted.size and (wanted.min() < -n or wanted.max() >= n):
-            raise PickError(f"rows go from 0 to {n - 1}; asked for {wanted.tolist()}")
-        return wanted % n
 
     def _say_streams(self) -> str:
         return ", ".join(self.manifest.streams)

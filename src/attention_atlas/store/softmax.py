@@ -15,33 +15,45 @@ import numpy.typing as npt
 
 from attention_atlas.store.form import FULL, Floats, Form
 
+Float32 = npt.NDArray[np.float32]
+
 
 def weights(
-    query: Floats,  # (H, rows, D)
-    key: Floats,  # (G, m, D)
+    query: Floats,  # (H, N, D)
+    key: Floats,  # (G, M, D)
     *,
     scale: float,
     softcap: float | None = None,
     sink: Floats | None = None,  # (H,)
     form: Form = FULL,
-    rows: npt.NDArray[np.intp] | None = None,  # which of the n rows `query` holds; None: all
-    n: int | None = None,
-) -> npt.NDArray[np.float32]:
-    """(H, rows, m) float32."""
-    heads, groups, m = query.shape[0], key.shape[0], key.shape[1]
-    n = query.shape[1] if n is None else n
-    shared = np.repeat(key.astype(np.float32), heads // groups, axis=0)  # (H, m, D)
+) -> Float32:
+    """Returns the weights (H, N, M) of N queries, which are the rows that `form` speaks of."""
+    return _normalised(_logits(query, key, scale, softcap, form), sink)
+
+
+def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, form: Form) -> Float32:
+    """Returns what the softmax is taken of, (H, N, M): −inf at keys that a row may not see.
+
+    Each entry depends on its own query and key alone, so that a row cut by columns needs no more
+    than its logits there and the sum over its whole row.
+    """
+    (heads, n, _), (groups, m, _) = query.shape, key.shape
+    shared = key.astype(np.float32)
+    if groups < heads:
+        shared = np.repeat(shared, heads // groups, axis=0)  # (H, M, D)
     logits = np.matmul(query.astype(np.float32), shared.swapaxes(1, 2)) * np.float32(scale)
     if softcap is not None:
         logits = np.float32(softcap) * np.tanh(logits / np.float32(softcap))
-    bias = form.added(n, m, rows)
+    bias = form.added(n, m)
     if bias is not None:
         logits = logits + bias.astype(np.float32)
-    seen = form.visible(n, m, rows)
-    logits = np.where(seen, logits, -np.inf)
-    nothing = ~seen.any(axis=-1, keepdims=True)  # (H or 1, rows, 1)
-    logits = np.where(nothing, np.float32(0), logits)
+    seen = form.visible(n, m)
+    nothing = ~seen.any(axis=-1, keepdims=True)  # (H or 1, N, 1)
+    return np.where(nothing, np.float32(0), np.where(seen, logits, np.float32(-np.inf)))
 
+
+def _normalised(logits: Float32, sink: Floats | None) -> Float32:
+    """Returns the softmax over the last axis, of which a sink takes its share."""
     top = logits.max(axis=-1, keepdims=True)
     if sink is not None:
         top = np.maximum(top, sink.astype(np.float32)[:, None, None])

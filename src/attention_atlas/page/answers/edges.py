@@ -7,13 +7,15 @@ much of a small weight is kept as of a large one, for it may be all that is left
 hidden.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.page.answers.subject import Weighted
 from attention_atlas.page.wire.wire import Edges
+from attention_atlas.store.rows import LARGEST, Float32
 
 BUDGET = 6_000_000  # bytes of one packet
 EXACT = 1_000_000  # bytes up to which nothing is rounded; beyond, a page would open later for it
@@ -21,31 +23,30 @@ FEWEST = 16  # links a row, whatever the budget
 _UNIT = 65535
 _SLACK = 1e-3
 
-Float32 = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.unsignedinteger]
 
 
 def make_edges(
-    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], of: int = 0
+    subject: Weighted, input: int, tower: str, layers: Sequence[int], of: int = 0
 ) -> Edges:
-    """`read` gives the (H, N, M) weights of a layer; one layer is in memory at a time.
+    """Returns the links of some layers of an input; memory holds a part of one layer at a time.
 
     of  how many layers share the budget, where more than these do
     """
-    first = read(layers[0])
-    rows, m = first.shape[0] * first.shape[1] * max(of, len(layers)), first.shape[2]
+    heads, n, m = subject.shape(input, layers[0], tower)
+    rows = heads * n * max(of, len(layers))
     if rows * m * 2 > BUDGET:
         k = min(m, max(FEWEST, BUDGET // (rows * 4)))
-        return _strongest(input, tower, layers, read, k)
-    return _whole(input, tower, layers, read, rounded=rows * m * 4 > EXACT)
+        return _strongest(subject, input, tower, layers, k)
+    return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT)
 
 
 def _whole(
-    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], rounded: bool
+    subject: Weighted, input: int, tower: str, layers: Sequence[int], rounded: bool
 ) -> Edges:
     arrays, sums, shapes = [], [], []
     for layer in layers:
-        whole = read(layer)
+        whole = subject.rows(input, layer, tower)
         shapes.append(whole.shape)
         sums.append(whole.sum(axis=2).reshape(-1))
         arrays.append(_roots(whole) if rounded else whole)
@@ -57,25 +58,31 @@ def _whole(
     )  # fmt: skip
 
 
-def _strongest(
-    input: int, tower: str, layers: Sequence[int], read: Callable[[int], Float32], k: int
-) -> Edges:
-    shapes, indices, weights, rests, sums = [], [], [], [], []
-    for layer in layers:
-        whole = read(layer)
-        shapes.append(whole.shape)
-        index, top, rest, total = top_k(whole.reshape(-1, whole.shape[2]), k)
-        indices.append(index)
-        weights.append(top)
-        rests.append(rest)
-        sums.append(total)
+def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int], k: int) -> Edges:
+    shapes = [subject.shape(input, layer, tower) for layer in layers]
+    parts = [
+        top_k(subject.rows(input, layer, tower, heads, rows).reshape(-1, shape[2]), k)
+        for layer, shape in zip(layers, shapes, strict=True)
+        for heads, rows in _parts(*shape)
+    ]
+    index, weight, rest, total = (np.concatenate(column) for column in zip(*parts, strict=True))
     widest = max(shape[2] for shape in shapes)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k,
-        np.concatenate(indices).astype(np.uint16 if widest <= 2**16 else np.uint32),
-        _roots(np.concatenate(weights)), _steps(np.concatenate(rests)),
-        _told(np.concatenate(sums)),
+        index.astype(np.uint16 if widest <= 2**16 else np.uint32),
+        _roots(weight), _steps(rest), _told(total),
     )  # fmt: skip
+
+
+def _parts(heads: int, n: int, m: int) -> Iterator[tuple[range, range]]:
+    """Yields heads and rows of a layer that fit into memory together, in the order of a packet."""
+    if heads * n * m <= LARGEST:
+        yield range(heads), range(n)
+        return
+    tall = max(1, LARGEST // m)
+    for head in range(heads):
+        for row in range(0, n, tall):
+            yield range(head, head + 1), range(row, min(row + tall, n))
 
 
 def top_k(rows: Float32, k: int) -> tuple[npt.NDArray[np.intp], Float32, Float32, Float32]:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from attention_atlas.measure.arrows import marks
 from attention_atlas.names.errors import PickError
-from attention_atlas.names.head import Head
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import wire
 from attention_atlas.store.manifest import Layer, Tower
@@ -36,7 +35,7 @@ def make_gaze(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) ->
 
 def _weights(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> Float32:
     if how == "mean":
-        return np.asarray(subject.layer_weights(i, layer.layer, tower.name).mean(0))
+        return mean_of_heads(subject, i, tower, layer).astype(np.float32)
     if how == "rollout":
         return rollout(subject, i, tower, layer)
     if not (how.isascii() and how.isdigit() and len(how) < 6) or int(how) >= layer.heads:
@@ -44,8 +43,16 @@ def _weights(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> 
             f"layer {layer.layer} has no head {how[:10]!r}; give 0 to {layer.heads - 1}, mean or "
             "rollout"
         )
-    prefix = tower.name if len(subject.towers) > 1 else ""
-    return subject.weights(i, Head(prefix, layer.layer, int(how)))
+    return np.asarray(subject.rows(i, layer.layer, tower.name, [int(how)])[0])
+
+
+def mean_of_heads(subject: Subject, i: int, tower: Tower, layer: Layer) -> npt.NDArray[np.float64]:
+    """Returns the mean weights (N, M) over the heads of a layer; reads one head at a time."""
+    _, n, m = subject.shape(i, layer.layer, tower.name)
+    total = np.zeros((n, m))
+    for head in range(layer.heads):
+        total += subject.rows(i, layer.layer, tower.name, [head])[0]
+    return total / layer.heads
 
 
 def rollout(subject: Subject, i: int, tower: Tower, layer: Layer) -> Float32:
@@ -57,7 +64,7 @@ def rollout(subject: Subject, i: int, tower: Tower, layer: Layer) -> Float32:
                 f"rollout needs the same tokens in every layer and layer {one.layer} of "
                 f"{tower.name} has others than layer {layer.layer}; take mean or one head"
             )
-        mean = subject.layer_weights(i, one.layer, tower.name).mean(0, dtype=np.float64)
+        mean = mean_of_heads(subject, i, tower, one)
         handed = (mean / np.maximum(mean.sum(1, keepdims=True), 1e-12) + np.eye(len(mean))) / 2
         total = handed if total is None else handed @ total
         if one.layer == layer.layer:

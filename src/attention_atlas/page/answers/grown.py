@@ -13,7 +13,8 @@ import pandas as pd
 from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.store.manifest import Tower
-from attention_atlas.store.reader import Float32, StoredAtlas, Terms
+from attention_atlas.store.reader import StoredAtlas, Terms
+from attention_atlas.store.rows import Float32
 
 
 class Grown(StoredAtlas):
@@ -59,15 +60,21 @@ class Grown(StoredAtlas):
         frame = new.tokens(0, stream)
         return frame.assign(input=input, token=frame["token"] + first)
 
-    def weights(
-        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
+        home, number = self._home(input)
+        return home.shape(number, layer, tower)
+
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
     ) -> Float32:
         home, number = self._home(input)
-        return home.weights(number, head, rows)
-
-    def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
-        home, number = self._home(input)
-        return home.layer_weights(number, layer, tower)
+        return home.rows(number, layer, tower, heads, rows, columns)
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)

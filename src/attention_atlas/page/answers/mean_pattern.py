@@ -15,18 +15,20 @@ INPUTS = 500  # at most, evenly spread
 
 
 def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
-    head = str(Head.parse(name))
+    """Returns the mean weights of a head at the first positions, over inputs evenly spread."""
+    head = Head.parse(name)
     numbers = np.unique(np.linspace(0, len(subject) - 1, min(INPUTS, len(subject))).astype(int))
     total = np.zeros((POSITIONS, POSITIONS))
     reached = np.zeros(POSITIONS, np.uint32)
     longest = wide = 0
     for number in numbers.tolist():
-        weights = subject.weights(number, head)
-        n, m = (min(size, POSITIONS) for size in weights.shape)
-        total[:n, :m] += weights[:n, :m]
+        _, rows, columns = subject.shape(number, head.layer, head.tower)
+        n, m = min(rows, POSITIONS), min(columns, POSITIONS)
+        first = subject.rows(number, head.layer, head.tower, [head.head], range(n), range(m))
+        total[:n, :m] += first[0]
         reached[:n] += 1
-        longest, wide = max(longest, weights.shape[0]), max(wide, weights.shape[1])
+        longest, wide = max(longest, rows), max(wide, columns)
     n, m = min(longest, POSITIONS), min(wide, POSITIONS)
     mean = total[:n, :m] / np.maximum(total[:n, :m].sum(1, keepdims=True), 1e-12)
     packed = np.rint(mean * 65535).astype(np.uint16)
-    return wire.MeanPattern(head, len(numbers), longest, reached[:n], packed)
+    return wire.MeanPattern(str(head), len(numbers), longest, reached[:n], packed)

@@ -17,8 +17,8 @@ from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.tokens import words
 from attention_atlas.store.manifest import Layer, Tower
+from attention_atlas.store.rows import Float32, indexes
 
-Float32 = npt.NDArray[np.float32]
 # Without a tokenizer only the spelling tells: [CLS], <s>, </s>, <|endoftext|>, <extra_id_0>.
 _SPECIAL = re.compile(
     r"\[[A-Z]+\d*\]|<\|[^|<>]+\|>|</?(?:s|pad|unk|mask|bos|eos|cls|sep)>|<extra_id_\d+>"
@@ -78,8 +78,27 @@ class Attention:
             }
         )
 
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
+        """Returns how many heads, rows and columns a layer has."""
+        heads, n, m = self.layer_weights(input, layer, tower).shape
+        return heads, n, m
+
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ) -> Float32:
+        """Returns weights (H, R, C) of some heads, rows and columns; None stands for all."""
+        whole = self.layer_weights(input, layer, tower)
+        asked = zip((heads, rows, columns), whole.shape, ("heads", "rows", "columns"), strict=True)
+        return whole[np.ix_(*(indexes(*one) for one in asked))]
+
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
-        """(H, N, M) float32."""
+        """Returns the weights (H, N, M) of all heads of a layer, as they were given."""
         self._check_input(input)
         found = self._tower(tower or "")
         if found.find(layer) is None:
@@ -90,15 +109,12 @@ class Attention:
     def weights(
         self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
     ) -> Float32:
-        """(N, M) float32, whole or some rows."""
+        """Returns the weights (N, M) of one head, of all rows or of some."""
         asked = Head.parse(head)
-        layer = self.layer_weights(input, asked.layer, asked.tower)
-        if asked.head >= len(layer):
-            raise PickError(
-                f"there is no {asked}: layer {asked.layer} has heads 0 to {len(layer) - 1}"
-            )
-        whole: Float32 = layer[asked.head]
-        return whole if rows is None else whole[list(rows)]
+        heads, *_ = self.shape(input, asked.layer, asked.tower)
+        if asked.head >= heads:
+            raise PickError(f"there is no {asked}: layer {asked.layer} has heads 0 to {heads - 1}")
+        return np.asarray(self.rows(input, asked.layer, asked.tower, [asked.head], rows)[0])
 
     def _tower(self, name: str) -> Tower:
         if not name and len(self.towers) == 1:

@@ -11,8 +11,26 @@ from attention_atlas.names.head import Head
 from attention_atlas.store.manifest import Tower
 
 
-class Subject(Protocol):
-    """What a view is of: an Atlas, or plain Attention."""
+class Weighted(Protocol):
+    """What weights are read from, a layer or less at a time."""
+
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
+        """Returns how many heads, rows and columns the weights of an input have in one layer."""
+
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """Returns weights (H, R, C) of some heads, rows and columns; None stands for all."""
+
+
+class Subject(Weighted, Protocol):
+    """What a view is of: an atlas, or plain Attention."""
 
     @property
     def towers(self) -> tuple[Tower, ...]: ...

@@ -187,9 +187,7 @@ def edges(subject: Subject, number: str, name: str, layer: str | None = None) ->
     i, tower = _input(subject, number), _tower(subject, name)
     layers = [one.layer for one in tower.layers]
     asked = layers if layer is None else [_count(layer, "layer")]
-    return make_edges(
-        i, name, asked, lambda one: subject.layer_weights(i, one, name), of=len(layers)
-    )
+    return make_edges(subject, i, name, asked, of=len(layers))
 
 
 def rows(subject: Subject, number: str, name: str, part: str | None = None) -> wire.Rows:

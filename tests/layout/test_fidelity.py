@@ -11,13 +11,15 @@ from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.place import Known, place
+from tests.tolerance import unit
 
 
 def test_spearman_is_scipys_with_ties_too() -> None:
     numbers = torch.Generator().manual_seed(0)
     a = torch.randint(0, 6, (20,), generator=numbers).float()
     b = torch.randint(0, 6, (20,), generator=numbers).float()
-    assert float(ours(a, b)) == pytest.approx(spearmanr(a.numpy(), b.numpy()).statistic, abs=1e-6)
+    theirs = spearmanr(a.numpy(), b.numpy()).statistic
+    assert float(ours(a, b)) == pytest.approx(theirs, abs=3 * 20 * unit())  # three sums of 20
 
 
 def test_trustworthiness_is_scikit_learns() -> None:
@@ -28,7 +30,8 @@ def test_trustworthiness_is_scikit_learns() -> None:
     )
     trust, _ = neighbourhood(points, places, torch.arange(200), k=15)
     theirs = trustworthiness(points[0].numpy(), places[0].numpy(), n_neighbors=15)
-    assert float(trust[0]) == pytest.approx(theirs, abs=1e-4)
+    one_rank = 2 / (200 * 15 * (2 * 200 - 3 * 15 - 1))  # what a rank counts by its definition
+    assert float(trust[0]) == pytest.approx(theirs, abs=10 * one_rank)  # rounding swaps a few ties
 
 
 def test_the_correlation_of_two_small_inputs_can_be_worked_out_by_hand() -> None:
@@ -38,7 +41,7 @@ def test_the_correlation_of_two_small_inputs_can_be_worked_out_by_hand() -> None
     places = torch.tensor([[0, 0, 0, 0, 0, 0, 3, 2, 1, 1, 2, 3]]).float()[..., None]
     inputs = torch.tensor([0, 0, 0, 1, 1, 1])
     found = correlation(Dots(queries, keys, Tokens(inputs, inputs)), places)
-    assert found.tolist() == pytest.approx([0.0], abs=1e-6)
+    assert found.tolist() == pytest.approx([0.0], abs=6 * 3 * unit())  # sums of three
 
 
 def test_cosine_without_translation_gives_the_correlation_known_of_minilm(minilm: Dots) -> None:

@@ -118,19 +118,6 @@ def test_the_tab_is_exported_as_a_figure_that_stands_alone(open_page: Open) -> N
     assert "36 heads: mean" in words and "entropy" in words
 
 
-def test_hints_of_this_tab_cover_nothing(open_page: Open) -> None:
-    page = open_page("gpt", "tab=heads")
-    hints = page.get_by_test_id("hints")
-    expect(hints).to_contain_text("Every square, dot and row is a head.")
-    mine = hints.bounding_box()
-    assert mine is not None
-    for other in ("head-table", "scatter", "distribution", "cell-L0H0"):
-        theirs = page.get_by_test_id(other).bounding_box()
-        assert theirs is not None and theirs["y"] >= mine["y"] + mine["height"]
-    page.keyboard.press("x")
-    expect(hints).to_have_count(0)
-
-
 def test_on_the_card_no_interval_wraps_and_no_rank_is_cut_off(open_page: Open) -> None:
     page = open_page("gpt", "tab=heads&heads=L3H2")
     page.set_viewport_size({"width": 1440, "height": 900})

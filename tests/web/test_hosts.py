@@ -66,7 +66,7 @@ def test_a_large_saved_page_opens_on_one_layer_and_has_the_others_too(
     path = aa.head_view(attention, tokens, layer=2).save(tmp_path / "page.html")
     text = path.read_text("utf-8")
     first, script, rest = (
-        text.index(one) for one in ("edges/0/self/2", "<script>(", 'edges/0/self"')
+        text.index(one) for one in ("edges/0/self/2", "<script>\n", 'edges/0/self"')
     )
     assert first < script < rest
     page.goto(path.as_uri())

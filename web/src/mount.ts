@@ -4,6 +4,7 @@ import { Desk, type Chrome } from "./desk/desk.svelte";
 import { sentence } from "./desk/pane.svelte";
 import { fromHash, type Picks } from "./desk/picks";
 import App from "./frame/App.svelte";
+import { TABS } from "./panels/tabs";
 import { decode } from "./source/packet";
 import type { Source } from "./source/source";
 import type { About } from "./source/wire";
@@ -32,9 +33,7 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
     throw error;
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
-  // The map is what a page with maps opens on, a picture where there are some, unless a link or the host says otherwise.
-  const tab = options.tab ?? (about.maps.length > 0 && chrome === "page" ? "map" : about.pictures ? "image" : "text");
-  const desk = new Desk(source, about, chrome, { tab, ...options.picks, ...linked });
+  const desk = new Desk(source, about, chrome, { tab: options.tab, ...options.picks, ...linked }, TABS);
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });
   return {

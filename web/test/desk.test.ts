@@ -1,31 +1,47 @@
 import { expect, test } from "vitest";
 import { History } from "../src/desk/history";
-import { fitting, fromHash, headName, headPlace, START, toHash } from "../src/desk/picks";
+import {
+  fitting as chosen,
+  fromHash,
+  headName,
+  headPlace,
+  picksOf,
+  START,
+  toHash,
+  type Picks,
+} from "../src/desk/picks";
 import { isPunctuation, positionsOf } from "../src/desk/tokens";
-import { about, token } from "./fixtures";
+import { about, tab, token } from "./fixtures";
+
+const TABS = {
+  text: tab("text"),
+  map: tab("map", { alone: (picks) => picks.mapHead }),
+  image: tab("image", { alone: (picks) => picks.heads[0] }),
+};
+
+/** Through the desk and back: what it holds, as an address has it. */
+const fitting = (picks: Partial<Picks>, atlas = about()): Picks =>
+  picksOf(chosen(picks, atlas, TABS[(picks.tab ?? "text") as keyof typeof TABS]), atlas);
 
 test("an address brings every pick back", () => {
-  const picks = fitting(
-    {
-      input: 1,
-      other: 0,
-      heads: ["L2H1"],
-      token: { side: "key", position: 7 },
-      pinned: true,
-      view: "heat",
-      hidden: { text: [0, 4] },
-      filter: "ab",
-      threshold: 0.05,
-      topk: 3,
-      words: true,
-      theme: "dark",
-      sort: true,
-      valueWeighted: true,
-      shownLayers: [2],
-    },
-    about(),
-  );
-  expect(fitting(fromHash(`#${toHash(picks)}`), about())).toEqual(picks);
+  const picks = fitting({
+    input: 1,
+    other: 0,
+    heads: ["L2H1"],
+    token: { side: "key", position: 7 },
+    pinned: true,
+    view: "heat",
+    hidden: { text: [0, 4] },
+    filter: "ab",
+    threshold: 0.05,
+    topk: 3,
+    words: true,
+    theme: "dark",
+    sort: true,
+    valueWeighted: true,
+    shownLayers: [2],
+  });
+  expect(fitting(fromHash(`#${toHash(picks)}`))).toEqual(picks);
 });
 
 test("the start needs no address", () => {
@@ -39,7 +55,7 @@ test("an address written by anyone cannot bring in what is not of its kind", () 
 });
 
 test("what does not exist falls back to what does", () => {
-  const picks = fitting({ input: 9, layer: 1, heads: ["L1H7"], tower: "nowhere" }, about());
+  const picks = fitting({ input: 9, layer: 1, heads: ["L1H7"], tower: "nowhere" });
   expect(picks).toMatchObject({ input: 0, layer: 0, heads: ["L0H0", "L0H1"], tower: "decoder" });
 });
 
@@ -76,24 +92,39 @@ test("punctuation is signs and nothing else", () => {
 });
 
 test("the head that fills the map is the picked head; close-ups may keep several", () => {
-  expect(fitting({ tab: "map", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({
+  expect(fitting({ tab: "map", mapHead: "L2H1", heads: ["L0H0", "L0H1"] })).toMatchObject({
     mapHead: "L2H1",
     heads: ["L2H1"],
     layer: 2,
   });
-  expect(fitting({ tab: "text", mapHead: "L2H1", heads: ["L0H0", "L0H1"] }, about())).toMatchObject({
-    mapHead: "L2H1",
+  // The map goes back into the head in focus.
+  expect(fitting({ tab: "text", mapHead: "L2H1", heads: ["L0H0", "L0H1"] })).toMatchObject({
+    mapHead: "L0H0",
     heads: ["L0H0", "L0H1"],
     layer: 0,
   });
-  expect(fitting({ tab: "map", mapHead: "L9H9" }, about()).mapHead).toBeNull();
+  expect(fitting({ tab: "map", mapHead: "L9H9" }).mapHead).toBeNull();
 });
 
 test("a link holds the map: camera, search and head, and refuses what is no camera", () => {
-  const picks = fitting(
-    { tab: "map", mapHead: "L2H1", search: "(a|b)&c", searchKind: "regex", camera: [1, 2.5, 0.5, 0.6, 0.45] },
-    about(),
-  );
-  expect(fitting(fromHash(toHash(picks)), about())).toEqual(picks);
-  expect(fromHash("camera=[1,2]&tab=nowhere&palette=loud&searchKind=magic")).toEqual({});
+  const picks = fitting({
+    tab: "map",
+    mapHead: "L2H1",
+    search: "(a|b)&c",
+    searchKind: "regex",
+    camera: [1, 2.5, 0.5, 0.6, 0.45],
+  });
+  expect(fitting(fromHash(toHash(picks)))).toEqual(picks);
+  expect(fromHash("camera=[1,2]&palette=loud&searchKind=magic")).toEqual({});
+});
+
+test("a picture shows one head, of the layer that is asked for", () => {
+  expect(fitting({ tab: "image", heads: ["L2H1", "L2H2"] })).toMatchObject({ layer: 2, heads: ["L2H1"] });
+  expect(fitting({ tab: "image", heads: ["L2H1"], layer: 0 })).toMatchObject({ layer: 0, heads: ["L0H0"] });
+  expect(fitting({ tab: "image" }).heads).toEqual(["L0H0"]);
+});
+
+test("an address names the tab wherever a page would open on another one", () => {
+  expect(toHash(START, "map")).toBe("tab=text");
+  expect(toHash({ ...START, tab: "map" }, "map")).toBe("tab=map");
 });

@@ -1,4 +1,5 @@
 // Small heads whose numbers can be worked out by hand.
+import type { Tab } from "../src/desk/tab";
 import type { About, TokenInfo } from "../src/source/wire";
 import { fromWhole, type HeadRows } from "../src/weights/rows";
 
@@ -66,4 +67,13 @@ export const about = (towers = ["decoder"]): About => ({
     depth: 3,
     layers: [layer(0, 2), layer(2, 3)],
   })),
+});
+
+/** A tab that shows nothing. */
+export const tab = (name: string, more: Partial<Tab> = {}): Tab => ({
+  name,
+  title: name,
+  about: "",
+  panel: () => (() => ({})) as never,
+  ...more,
 });

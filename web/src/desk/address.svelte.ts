@@ -3,34 +3,18 @@ import type { Picks } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { fromHash, START, toHash } from "./picks";
 
-/** A change of these is a step that Back can undo; the others only rewrite the address. */
-const STEPS: (keyof Picks)[] = [
-  "view",
-  "input",
-  "other",
-  "tower",
-  "layer",
-  "heads",
-  "tab",
-  "map",
-  "mapHead",
-  "score",
-  "across",
-  "up",
-  "versus",
-  "combine",
-  "picture",
-];
-
-const stepOf = (picks: Picks): string => JSON.stringify(STEPS.map((name) => picks[name]));
+/** A change of these, or of what a tab names, is a step that Back can undo; the others only rewrite the address. */
+const STEPS: (keyof Picks)[] = ["input", "heads", "tab"];
 
 /** Call while a component starts. */
 export function mirrorToAddress(desk: Desk): void {
-  let step = stepOf($state.snapshot(desk.picks));
+  const names = [...STEPS, ...desk.tabs.flatMap((tab) => tab.steps ?? [])];
+  const stepOf = (picks: Picks): string => JSON.stringify(names.map((name) => picks[name]));
+  let step = stepOf(desk.snapshot());
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = (picks: Picks) => {
     const next = stepOf(picks);
-    const hash = `#${toHash(picks)}`;
+    const hash = `#${toHash(picks, desk.opening)}`;
     if (hash === location.hash) return;
     try {
       history[next === step ? "replaceState" : "pushState"](null, "", hash);
@@ -40,7 +24,7 @@ export function mirrorToAddress(desk: Desk): void {
     step = next;
   };
   $effect(() => {
-    const picks = $state.snapshot(desk.picks);
+    const picks = desk.snapshot();
     clearTimeout(timer);
     timer = setTimeout(() => write(picks), 120);
   });
@@ -48,9 +32,8 @@ export function mirrorToAddress(desk: Desk): void {
     const read = () => {
       const { theme } = desk.picks;
       const picks = { ...START, theme, ...fromHash(location.hash) };
-      step = stepOf(picks);
       desk.setPicks(picks);
-      step = stepOf($state.snapshot(desk.picks));
+      step = stepOf(desk.snapshot());
     };
     window.addEventListener("popstate", read);
     return () => {

@@ -3,12 +3,13 @@ import type { Source } from "../source/source";
 import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
-import { fitting, headName, headPlace, type HeadPlace } from "./picks";
+import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
 import { ImageDesk } from "./image.svelte";
 import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
 import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
+import { tabNamed, type Need, type Tab } from "./tab";
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -21,7 +22,7 @@ export class Desk extends Sieving {
   readonly store: Store;
   /** What there is; grows when a map is computed or a text added. */
   about: About = $state.raw() as About;
-  picks: Picks = $state() as Picks;
+  picks: Chosen = $state() as Chosen;
   hover: Hover | null = $state(null);
   /** A head under the cursor in the model view or among the squares. */
   hoverHead: string | null = $state(null);
@@ -42,15 +43,22 @@ export class Desk extends Sieving {
   failure = $state("");
 
   readonly dark = $derived.by(() => (this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark"));
+  readonly tab: Tab = $derived.by(() => this.tabNamed(this.picks.tab));
+  /** The first of the heads in view; the others are of its layer. */
+  readonly focus: string = $derived.by(() => this.picks.heads[0] ?? "");
+  readonly place: HeadPlace = $derived.by(
+    () => headPlace(this.about, this.focus) ?? { tower: this.about.towers[0]?.name ?? "", layer: 0, head: 0 },
+  );
   readonly tower: TowerInfo = $derived.by(
-    () => this.about.towers.find((one) => one.name === this.picks.tower) ?? this.about.towers[0],
+    () => this.about.towers.find((one) => one.name === this.place.tower) ?? this.about.towers[0],
   );
-  readonly layer: LayerInfo | undefined = $derived.by(
-    () => this.tower?.layers.find((one) => one.layer === this.picks.layer) ?? this.tower?.layers[0],
+  readonly layer: LayerInfo | undefined = $derived.by(() =>
+    this.tower?.layers.find((one) => one.layer === this.place.layer),
   );
+  /** The head that the map is inside of. */
+  readonly mapHead: string | null = $derived.by(() => (this.picks.inHead ? this.focus : null));
   /** Numbers of the picked heads within the layer. */
   readonly heads: number[] = $derived.by(() => this.picks.heads.map((name) => headPlace(this.about, name)?.head ?? 0));
-  readonly focus: string = $derived.by(() => this.picks.heads[0] ?? this.nameOf(0));
   readonly colours: Rgb[] = $derived.by(() => headColours(this.layer?.heads ?? 1, this.dark));
 
   /** The picked input, and the one it is compared with. */
@@ -66,11 +74,31 @@ export class Desk extends Sieving {
     about: About,
     readonly chrome: Chrome,
     picks: Partial<Picks>,
+    readonly tabs: readonly Tab[],
   ) {
     super();
     this.about = about;
     this.store = new Store(source);
-    this.picks = fitting(picks, about);
+    this.picks = fitting(picks, about, this.tabNamed(picks.tab));
+  }
+
+  private tabNamed(name?: string): Tab {
+    return tabNamed(this.tabs, name, this.about, this.chrome);
+  }
+
+  /** Whether the tab in front needs this from the source. */
+  needs(what: Need): boolean {
+    return (this.tab.needs?.(this) ?? ["attention"]).includes(what);
+  }
+
+  /** The tab that this atlas opens on. */
+  get opening(): string {
+    return this.tabNamed().name;
+  }
+
+  /** The picks as an address or Python has them. */
+  snapshot(): Picks {
+    return picksOf($state.snapshot(this.picks), this.about);
   }
 
   /** Call while a component starts: from here on the inputs' data follow the picks. */
@@ -87,39 +115,46 @@ export class Desk extends Sieving {
     return units.find((unit) => unit.positions.includes(token.position));
   }
 
-  nameOf(head: number, layer = this.layer?.layer ?? 0): string {
-    return headName(this.about, this.tower?.name ?? "", layer, head);
+  nameOf(head: number, layer = this.place.layer): string {
+    return headName(this.about, this.place.tower, layer, head);
+  }
+
+  /** Names of all heads of a layer, or of the first where the tab shows one head. */
+  private headsOf(tower: string, layer: LayerInfo | undefined): string[] {
+    const names = Array.from({ length: layer?.heads ?? 0 }, (_, head) =>
+      headName(this.about, tower, layer?.layer ?? 0, head),
+    );
+    return this.alone ? names.slice(0, 1) : names;
+  }
+
+  private get alone(): boolean {
+    return Boolean(this.tab.alone?.({ heads: this.picks.heads, mapHead: this.mapHead }));
   }
 
   /** Everything at once, as an address or Python has it. */
   setPicks(picks: Partial<Picks>): void {
-    const next: Partial<Picks> = { ...$state.snapshot(this.picks), ...picks };
+    const next: Partial<Picks> = { ...this.snapshot(), ...picks };
     if (picks.heads && picks.layer === undefined) delete next.layer;
     if (picks.heads && picks.tower === undefined) delete next.tower;
     if (picks.heads && picks.mapHead === undefined && next.mapHead) next.mapHead = picks.heads[0] ?? null;
-    this.picks = fitting(next, this.about);
+    this.picks = fitting(next, this.about, this.tabNamed(next.tab));
   }
 
   setTower(name: string): void {
-    this.picks.tower = name;
     const tower = this.about.towers.find((one) => one.name === name);
-    const layer = tower?.layers.find((one) => one.layer === this.picks.layer) ?? tower?.layers[0];
-    this.picks.token = null;
-    this.picks.pinned = false;
-    this.picks.layer = layer?.layer ?? 0;
-    const shown = this.picks.tab === "image" ? 1 : (layer?.heads ?? 0);
-    this.picks.heads = Array.from({ length: shown }, (_, head) => this.nameOf(head));
+    const layer = tower?.layers.find((one) => one.layer === this.place.layer) ?? tower?.layers[0];
+    this.letGo();
+    this.picks.heads = this.headsOf(name, layer);
   }
 
   /** Another layer, with the same head numbers where it has them. */
   setLayer(layer: number): void {
     const info = this.tower.layers.find((one) => one.layer === layer);
     if (!info) return;
-    const every = this.heads.length === this.layer?.heads && this.picks.tab !== "image";
+    const every = this.heads.length === this.layer?.heads && !this.alone;
     const kept = every ? [] : this.heads.filter((head) => head < info.heads);
-    const heads = kept.length > 0 ? kept : Array.from({ length: info.heads }, (_, head) => head);
-    this.picks.layer = layer;
-    this.picks.heads = heads.map((head) => this.nameOf(head, layer));
+    this.picks.heads =
+      kept.length > 0 ? kept.map((head) => this.nameOf(head, layer)) : this.headsOf(this.place.tower, info);
   }
 
   toggleHead(head: number): void {
@@ -133,7 +168,7 @@ export class Desk extends Sieving {
   soloHead(head: number, before: string[] = this.picks.heads): void {
     const name = this.nameOf(head);
     const alone = before.length === 1 && before[0] === name;
-    const every = Array.from({ length: this.layer?.heads ?? 0 }, (_, at) => this.nameOf(at));
+    const every = this.headsOf(this.place.tower, this.layer);
     if (alone) this.picks.heads = this.beforeSolo ?? every;
     else this.picks.heads = [name];
     this.beforeSolo = alone ? null : [...before];
@@ -141,21 +176,18 @@ export class Desk extends Sieving {
   }
 
   allHeads(): void {
-    this.picks.heads = Array.from({ length: this.layer?.heads ?? 0 }, (_, head) => this.nameOf(head));
+    this.picks.heads = this.headsOf(this.place.tower, this.layer);
   }
 
   openHead(place: HeadPlace, view: Picks["view"] = this.picks.view): void {
-    this.picks.layer = place.layer;
     this.picks.heads = [headName(this.about, place.tower, place.layer, place.head)];
-    if (this.picks.mapHead !== null) this.picks.mapHead = this.picks.heads[0];
-    this.picks.tower = place.tower;
     this.picks.view = view;
   }
 
   /** The neighbouring head, one step across heads or layers. */
   step(across: number, down: number): void {
     const layers = this.tower.layers;
-    const at = layers.findIndex((one) => one.layer === this.picks.layer);
+    const at = layers.findIndex((one) => one.layer === this.place.layer);
     const next = layers[Math.min(layers.length - 1, Math.max(0, at + down))];
     if (across === 0 && this.heads.length > 1) return this.setLayer(next.layer);
     const from = this.heads.length > 1 && across > 0 ? this.heads[0] - 1 : this.heads[0];
@@ -173,8 +205,7 @@ export class Desk extends Sieving {
   setInput(number: number): void {
     if (number === this.picks.input) return;
     this.picks.input = number;
-    this.picks.token = null;
-    this.picks.pinned = false;
+    this.letGo();
     this.picks.hidden = {};
     if (this.picks.other === number) this.picks.other = null;
   }
@@ -207,21 +238,16 @@ export class Desk extends Sieving {
     else if (this.state !== "ready") this.state = "error";
   }
 
-  /** The map shows one head; the close-ups one or several. */
-  setTab(tab: Picks["tab"], view: Picks["view"] = this.picks.view): void {
-    if (tab === "map" && this.picks.mapHead !== null) {
-      this.picks.mapHead = this.focus;
-      this.picks.heads = [this.focus];
-    }
-    if (tab === "image") this.picks.heads = [this.focus];
+  /** Another tab; one that shows a single head begins with the one in focus. */
+  setTab(tab: string, view: Picks["view"] = this.picks.view): void {
     Object.assign(this.picks, { tab, view });
+    if (this.alone) this.picks.heads = [this.focus];
   }
 
   /** One step out: first the pinned token, then from the head to all heads of the model. */
   out(): void {
     if (this.picks.token) this.letGo();
-    else if (this.picks.tab === "map") this.map.leave();
-    else if (this.picks.tab === "text" && this.picks.view !== "model") this.picks.view = "model";
+    else this.tab.out?.(this);
   }
 }
 

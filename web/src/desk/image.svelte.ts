@@ -50,8 +50,13 @@ export class ImageDesk {
   );
 
   private readonly wanted: string = $derived.by(() => {
-    const { input, layer, combine } = this.desk.picks;
-    return [input, this.desk.tower.name, layer, combine === "head" ? (this.desk.heads[0] ?? 0) : combine].join("/");
+    const { input, combine } = this.desk.picks;
+    return [
+      input,
+      this.desk.tower.name,
+      this.desk.place.layer,
+      combine === "head" ? (this.desk.heads[0] ?? 0) : combine,
+    ].join("/");
   });
   private readonly rows: HeadRows | undefined = $derived.by(() => {
     if (this.gazed?.name !== this.wanted) return undefined;
@@ -95,17 +100,12 @@ export class ImageDesk {
     return found.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
   });
 
-  /** Pictures are sent only where they are shown: on their own tab, and beside a map for a picked point. */
-  private readonly shown: boolean = $derived.by(() => {
-    const { tab, pinned } = this.desk.picks;
-    return this.desk.about.pictures && (tab === "image" || (tab === "map" && pinned));
-  });
+  private readonly shown: boolean = $derived.by(() => this.desk.about.pictures && this.desk.needs("pictures"));
 
   /** Call while a component starts. */
   constructor(private readonly desk: Desk) {
     $effect(() => this.fetch());
     $effect(() => this.fetchPictures());
-    $effect(() => this.toPatches());
     $effect(() => this.keepPlace());
   }
 
@@ -161,10 +161,9 @@ export class ImageDesk {
     return this.input?.streams.find((one) => one.name === name);
   }
 
-  /** The tab has nothing to show of a tower without patches where another has some. */
-  private toPatches(): void {
-    const { tab } = this.desk.picks;
-    if (tab !== "image" || !this.input || this.placed) return;
+  /** Goes from a tower without patches to one that has some. */
+  toPatches(): void {
+    if (!this.input || this.placed) return;
     const found = this.desk.about.towers.find((tower) =>
       tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)),
     );
@@ -222,7 +221,7 @@ export class ImageDesk {
     if (this.wanted !== name) return;
     this.refused = { name, why };
     const scene = this.desk.one.ready;
-    const place = scene ? placeOf(scene, this.desk.picks.layer) : -1;
+    const place = scene ? placeOf(scene, this.desk.place.layer) : -1;
     if (this.desk.picks.combine !== "head" || !scene || place < 0) return void (this.failure = why);
     this.gazed = { name, rows: fromEdges(scene.edges, place, this.desk.heads[0] ?? 0) };
   }

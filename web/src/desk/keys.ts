@@ -1,66 +1,59 @@
 // What the keys do, once for the handler and once for the list that `?` shows.
 import type { Desk } from "./desk.svelte";
+import { tabsOf } from "./tab";
+import { hideAtHover } from "./tokens";
 
-interface Key {
-  keys: string[];
+/** A key in the list; those without more are listened for where they apply. */
+export interface Shown {
   shown: string;
   does: string;
-  act(desk: Desk): unknown;
 }
 
-export const KEYS: Key[] = [
-  { keys: ["ArrowLeft"], shown: "←", does: "previous head", act: (desk) => desk.step(-1, 0) },
-  { keys: ["ArrowRight"], shown: "→", does: "next head", act: (desk) => desk.step(1, 0) },
-  { keys: ["ArrowUp"], shown: "↑", does: "layer above", act: (desk) => desk.step(0, -1) },
-  { keys: ["ArrowDown"], shown: "↓", does: "layer below", act: (desk) => desk.step(0, 1) },
-  { keys: ["Enter"], shown: "Enter", does: "into the head", act: (desk) => into(desk) },
-  { keys: ["Escape"], shown: "Esc", does: "let go of the token, then back to all heads", act: (desk) => desk.out() },
-  { keys: ["["], shown: "[", does: "previous input", act: (desk) => desk.stepInput(-1) },
-  { keys: ["]"], shown: "]", does: "next input", act: (desk) => desk.stepInput(1) },
-  { keys: ["1"], shown: "1", does: "lines", act: (desk) => desk.setTab("text", "head") },
-  { keys: ["2"], shown: "2", does: "all heads", act: (desk) => desk.setTab("text", "model") },
-  { keys: ["3"], shown: "3", does: "neurons", act: (desk) => desk.setTab("text", "neuron") },
-  { keys: ["4"], shown: "4", does: "heat-map", act: (desk) => desk.setTab("text", "heat") },
-  { keys: ["m"], shown: "m", does: "the map", act: (desk) => mapTab(desk) },
-  { keys: ["i"], shown: "i", does: "the picture", act: (desk) => desk.about.pictures && desk.setTab("image") },
-  {
-    keys: ["k"],
-    shown: "k",
-    does: "on a picture: what looks, or what is looked at",
-    act: (desk) => desk.picks.tab === "image" && desk.image.swap(),
-  },
-  {
-    keys: ["a"],
-    shown: "a",
-    does: "all heads of the layer",
-    act: (desk) => desk.picks.tab === "text" && desk.allHeads(),
-  },
-  { keys: ["w"], shown: "w", does: "tokens or whole words", act: (desk) => desk.sieve({ words: !desk.picks.words }) },
-  { keys: ["u"], shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
-  { keys: ["r"], shown: "r", does: "redo", act: (desk) => desk.redo() },
+export interface Key extends Shown {
+  key: string;
+  act(desk: Desk, frame: Frame): unknown;
+}
+
+/** What a key may ask of what stands around the panel. */
+export interface Frame {
+  /** Opens the controls and puts the cursor into one of them. */
+  focusControl(selector: string): void;
+  listKeys(): void;
+}
+
+const EVERYWHERE: Key[] = [
+  { key: "ArrowLeft", shown: "←", does: "previous head", act: (desk) => desk.step(-1, 0) },
+  { key: "ArrowRight", shown: "→", does: "next head", act: (desk) => desk.step(1, 0) },
+  { key: "ArrowUp", shown: "↑", does: "layer above", act: (desk) => desk.step(0, -1) },
+  { key: "ArrowDown", shown: "↓", does: "layer below", act: (desk) => desk.step(0, 1) },
+  { key: "Enter", shown: "Enter", does: "into the head", act: (desk) => desk.tab.into?.(desk) },
+  { key: "Escape", shown: "Esc", does: "let go of the token, then back to all heads", act: (desk) => desk.out() },
+  { key: "[", shown: "[", does: "previous input", act: (desk) => desk.stepInput(-1) },
+  { key: "]", shown: "]", does: "next input", act: (desk) => desk.stepInput(1) },
+  { key: "w", shown: "w", does: "tokens or whole words", act: (desk) => desk.sieve({ words: !desk.picks.words }) },
+  { key: "h", shown: "h", does: "hide or show the token under the cursor", act: hideAtHover },
+  { key: "u", shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
+  { key: "r", shown: "r", does: "redo", act: (desk) => desk.redo() },
+  { key: "?", shown: "?", does: "this list", act: (_desk, frame) => frame.listKeys() },
 ];
 
-/** Keys that other parts of the page listen for themselves. */
-export const OTHER_KEYS = [
-  { shown: "h", does: "hide or show the token under the cursor" },
+const ELSEWHERE: Shown[] = [
   { shown: "Space", does: "pin the token in focus" },
-  { shown: "Shift ←→↑↓", does: "neighbouring patch, on a picture" },
   { shown: "Home End", does: "first or last token, in a token column" },
-  { shown: "/", does: "search, on the map" },
-  { shown: "?", does: "this list" },
+  { shown: "Ctrl Z", does: "undo; with Shift redo" },
+  { shown: "Shift click", does: "hide or show a token" },
 ];
 
-function mapTab(desk: Desk): void {
-  if (desk.about.maps.length > 0 || desk.about.can_compute) desk.setTab("map");
-}
+const ways = (desk: Desk): Key[] => tabsOf(desk).flatMap((tab) => tab.ways ?? []);
 
-function into(desk: Desk): void {
-  if (desk.picks.tab === "map") return desk.map.enter(desk.focus);
-  if (desk.picks.view === "model") desk.picks.view = "head";
+/** Every key that does something on this page, each once. */
+export function listed(desk: Desk): Shown[] {
+  const own = tabsOf(desk).flatMap((tab) => tab.keys ?? []);
+  return [...new Set([...EVERYWHERE, ...ways(desk), ...own, ...ELSEWHERE])];
 }
 
 /** Returns whether the key was one of ours. */
-export function pressed(desk: Desk, event: KeyboardEvent): boolean {
+export function pressed(desk: Desk, event: KeyboardEvent, frame: Frame): boolean {
   if (event.altKey) return false;
   if (event.ctrlKey || event.metaKey) {
     if (event.key.toLowerCase() !== "z") return false;
@@ -68,7 +61,8 @@ export function pressed(desk: Desk, event: KeyboardEvent): boolean {
     else desk.undo();
     return true;
   }
-  const key = KEYS.find((one) => one.keys.includes(event.key));
-  key?.act(desk);
+  const own = (desk.tab.keys ?? []).filter((key) => "key" in key);
+  const key = [...own, ...EVERYWHERE, ...ways(desk)].find((one) => one.key === event.key);
+  key?.act(desk, frame);
   return key !== undefined;
 }

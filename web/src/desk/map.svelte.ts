@@ -44,7 +44,7 @@ export class MapDesk {
   );
   /** Number of the head that fills the view; −1 in the matrix. */
   readonly single: number = $derived.by(() =>
-    this.data && this.desk.picks.mapHead ? this.data.names.indexOf(this.desk.picks.mapHead) : -1,
+    this.data && this.desk.mapHead ? this.data.names.indexOf(this.desk.mapHead) : -1,
   );
   readonly colouring: Colouring | undefined = $derived.by(() => {
     const { colour, palette } = this.desk.picks;
@@ -87,7 +87,7 @@ export class MapDesk {
 
   private fetch(): void {
     const { name, info, group } = this;
-    if (this.desk.picks.tab !== "map" || !info || !group || this.loaded?.name === name) return;
+    if (!this.desk.needs("map") || !info || !group || this.loaded?.name === name) return;
     this.failure = undefined;
     this.load(name, info, group).catch((error: unknown) => {
       if (this.name === name) this.failure = sentence(error);
@@ -150,12 +150,12 @@ export class MapDesk {
   enter(head: string, camera: number[] | null = null): void {
     const place = headPlace(this.desk.about, head);
     if (!place) return;
-    Object.assign(this.desk.picks, { mapHead: head, camera });
+    Object.assign(this.desk.picks, { inHead: true, camera });
     this.desk.openHead(place);
   }
 
   leave(): void {
-    Object.assign(this.desk.picks, { mapHead: null, camera: null });
+    Object.assign(this.desk.picks, { inHead: false, camera: null });
   }
 
   /** Another map, or the same in another number of dimensions. */

@@ -27,7 +27,7 @@ export class Pane {
   readonly ready: Scene | undefined = $derived.by(() => {
     const { opening } = this;
     // Asked first: what is drawn from it must not be drawn again when the other layers come.
-    return opening && this.fits(opening) && placeOf(opening, this.desk.picks.layer) >= 0 ? opening : this.whole;
+    return opening && this.fits(opening) && placeOf(opening, this.desk.place.layer) >= 0 ? opening : this.whole;
   });
   /** The same with all layers. */
   readonly whole: Scene | undefined = $derived.by(() => (this.scene && this.fits(this.scene) ? this.scene : undefined));
@@ -42,7 +42,7 @@ export class Pane {
   readonly hiddenRows = $derived.by(() => setOf(this.desk.picks.hidden[this.queries]));
   readonly hiddenColumns = $derived.by(() => setOf(this.desk.picks.hidden[this.keys]));
   private readonly wanted = $derived.by(() =>
-    [this.input(), this.desk.tower.name, this.desk.picks.layer, ...this.desk.heads].join("/"),
+    [this.input(), this.desk.tower.name, this.desk.place.layer, ...this.desk.heads].join("/"),
   );
   private readonly wantsExact = $derived.by(() => {
     const { words, view, other } = this.desk.picks;
@@ -53,7 +53,7 @@ export class Pane {
   /** Rows of the picked heads before anything is hidden. */
   private readonly base: HeadRows[] = $derived.by(() => {
     const scene = this.ready;
-    const place = scene ? placeOf(scene, this.desk.picks.layer) : -1;
+    const place = scene ? placeOf(scene, this.desk.place.layer) : -1;
     if (!scene || place < 0) return [];
     if (this.fetched?.name === this.wanted && this.wantsExact) return this.fetched.rows;
     return this.desk.heads.map((head) => fromEdges(scene.edges, place, head));
@@ -103,11 +103,10 @@ export class Pane {
   private fetchScene(): void {
     const number = this.input();
     const tower = this.desk.tower;
-    const { tab, pinned } = this.desk.picks;
+    const wanted = this.desk.needs("attention");
     this.failure = undefined;
     if (number === null) return void (this.scene = this.opening = undefined);
-    // The map needs an input's attention only once a point is picked; until then it is not sent.
-    if (tab === "map" && !pinned) return;
+    if (!wanted) return;
     const here = () => this.input() === number && this.desk.tower.name === tower.name;
     const all = () =>
       this.desk.store.scene(number, tower).then(
@@ -119,7 +118,11 @@ export class Pane {
         },
       );
     // A large saved page has the layer that it opens with before all others; a server answers all at once.
-    const { view, layer, known } = untrack(() => ({ ...this.desk.picks, known: this.whole !== undefined }));
+    const { view, layer, known } = untrack(() => ({
+      view: this.desk.picks.view,
+      layer: this.desk.place.layer,
+      known: this.whole !== undefined,
+    }));
     if (this.desk.source.live || view === "model" || known) return void all();
     this.desk.store
       .scene(number, tower, layer)

@@ -1,7 +1,14 @@
 // What the person chose: its start, and how an address holds it.
 import type { About, LayerInfo, Picks, TowerInfo } from "../source/wire";
+import type { Tab } from "./tab";
 
 export type { Picks } from "../source/wire";
+
+/** The picks as the desk holds them: heads by names that say tower and layer too, so that nothing is held twice. */
+export type Chosen = Omit<Picks, "tower" | "layer" | "mapHead"> & {
+  /** Whether the map is inside the head in focus; else it shows the matrix of all heads. */
+  inHead: boolean;
+};
 
 export const START: Picks = {
   input: 0,
@@ -66,39 +73,60 @@ export function headPlace(about: About, name: string): HeadPlace | null {
   return { tower: found[1] ?? about.towers[0]?.name ?? "", layer: Number(found[2]), head: Number(found[3]) };
 }
 
-/** Picks that this atlas can show: what does not exist falls back to what does. */
-export function fitting(picks: Partial<Picks>, about: About): Picks {
-  const out: Picks = { ...START, ...picks, hidden: { ...picks.hidden } };
-  const known = (input: number | null) => about.inputs.some((one) => one.number === input);
-  if (!known(out.input)) out.input = about.inputs[0]?.number ?? 0;
-  if (!known(out.other)) out.other = null;
-  out.versus = [...new Set(out.versus ?? [])].filter((place) => about.atlases[place] !== undefined);
-  // On the map the head in view is the picked one; close-ups may show several and keep the map's for the way back.
-  const single = out.mapHead === null ? null : headPlace(about, out.mapHead);
-  const there = about.towers
-    .find((one) => one.name === single?.tower)
-    ?.layers.find((one) => one.layer === single?.layer);
-  if (!single || !there || single.head >= there.heads) out.mapHead = null;
-  else if (out.tab === "map") Object.assign(out, { heads: [out.mapHead], tower: single.tower, layer: single.layer });
-  const named = (out.heads ?? []).map((name) => headPlace(about, name)).find((place) => place !== null);
-  if (!picks.tower && named) out.tower = named.tower;
-  const tower = about.towers.find((one) => one.name === out.tower) ?? about.towers[0];
-  if (!tower) return out;
-  out.tower = tower.name;
-  if (picks.layer === undefined && named) out.layer = named.layer;
-  const layer =
-    tower.layers.find((one) => one.layer === out.layer) ??
-    tower.layers.find((one) => one.layer === named?.layer) ??
-    tower.layers[0];
-  out.layer = layer?.layer ?? 0;
-  out.heads = headsIn(out.heads ?? [], about, tower, layer);
-  // A picture shows one head at a time.
-  if (out.tab === "image") out.heads = out.heads.slice(0, 1);
-  return out;
+/** Where a head is, if this atlas has it. */
+function known(about: About, name: string | null | undefined): HeadPlace | null {
+  const place = headPlace(about, name ?? "");
+  const tower = about.towers.find((one) => one.name === place?.tower);
+  const layer = tower?.layers.find((one) => one.layer === place?.layer);
+  return place && layer && place.head < layer.heads ? place : null;
 }
 
-function headsIn(names: readonly string[], about: About, tower: TowerInfo, layer: LayerInfo | undefined): string[] {
-  if (!layer) return [];
+/** Returns the picks as an address or Python has them. */
+export function picksOf({ inHead, ...picks }: Chosen, about: About): Picks {
+  const focus = picks.heads[0] ?? "";
+  const { tower, layer } = headPlace(about, focus) ?? { tower: about.towers[0]?.name ?? "", layer: 0 };
+  return { ...START, ...picks, tower, layer, mapHead: inHead ? focus : null };
+}
+
+/** Returns what this atlas and this tab can show of the picks: what does not exist falls back to what does. */
+export function fitting(picks: Partial<Picks>, about: About, tab: Tab): Chosen {
+  const { tower: _tower, layer: _layer, mapHead, ...rest }: Picks = { ...START, ...picks };
+  const inHead = known(about, mapHead) !== null;
+  const has = (input: number | null) => about.inputs.some((one) => one.number === input);
+  return {
+    ...rest,
+    inHead,
+    tab: tab.name,
+    hidden: { ...rest.hidden },
+    input: has(rest.input) ? rest.input : (about.inputs[0]?.number ?? 0),
+    other: has(rest.other) ? rest.other : null,
+    versus: [...new Set(rest.versus)].filter((place) => about.atlases[place] !== undefined),
+    heads: inView({ ...picks, mapHead: inHead ? mapHead : null }, about, tab),
+  };
+}
+
+/** Returns the names of the heads that are meant, all of one layer: those named, else the whole layer. */
+function inView(picks: Partial<Picks>, about: About, tab: Tab): string[] {
+  const names = [...(picks.heads ?? [])];
+  const alone = (heads: string[]) => tab.alone?.({ heads, mapHead: picks.mapHead ?? null });
+  const place = known(about, alone([]));
+  if (place) return [headName(about, place.tower, place.layer, place.head)];
+  const named = names.map((name) => headPlace(about, name)).find((place) => place !== null);
+  const tower = about.towers.find((one) => one.name === (picks.tower || named?.tower)) ?? about.towers[0];
+  const layerNumbered = (number: number | undefined) => tower?.layers.find((one) => one.layer === number);
+  const layer = layerNumbered(picks.layer ?? named?.layer) ?? layerNumbered(named?.layer) ?? tower?.layers[0];
+  const heads = headsIn(names, about, tower, layer);
+  const one = alone(heads);
+  return one ? [one] : heads;
+}
+
+function headsIn(
+  names: readonly string[],
+  about: About,
+  tower: TowerInfo | undefined,
+  layer: LayerInfo | undefined,
+): string[] {
+  if (!tower || !layer) return [];
   const kept = names.filter((name) => {
     const place = headPlace(about, name);
     return place?.tower === tower.name && place.layer === layer.layer && place.head < layer.heads;
@@ -110,11 +138,12 @@ function headsIn(names: readonly string[], about: About, tower: TowerInfo, layer
   return Array.from({ length: layer.heads }, (_, head) => headName(about, tower.name, layer.layer, head));
 }
 
-/** A query string, with only what differs from the start; lists and objects as JSON. */
-export function toHash(picks: Picks): string {
+/** A query string, with only what differs from the start and from the tab that the page opens on; lists as JSON. */
+export function toHash(picks: Picks, opening = START.tab): string {
   const out = new URLSearchParams();
   for (const [name, value] of Object.entries(picks)) {
-    if (JSON.stringify(value) === JSON.stringify(START[name as keyof Picks])) continue;
+    const start = JSON.stringify(value) === JSON.stringify(START[name as keyof Picks]);
+    if (start && !(name === "tab" && value !== opening)) continue;
     const plain = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
     if (name === "heads" || name === "kinds") out.set(name, (value as string[]).join(","));
     else out.set(name, plain ? String(value) : JSON.stringify(value));
@@ -138,7 +167,6 @@ const CHOICES: Record<string, readonly string[]> = {
   view: ["head", "model", "neuron", "heat"],
   filter: ["all", "aa", "ab", "ba", "bb"],
   theme: ["auto", "light", "dark"],
-  tab: ["text", "map", "heads", "image"],
   searchKind: ["exact", "prefix", "regex"],
   palette: ["default", "safe"],
   combine: ["head", "mean", "rollout"],

@@ -1,16 +1,15 @@
 // What is left out of the picture: hidden tokens and filters, with undo.
-import type { Picks } from "../source/wire";
 import { History } from "./history";
+import type { Chosen } from "./picks";
+import type { Tab } from "./tab";
 import { ordered } from "./tokens";
 
-/** What undo brings back. */
-type Sieved = Pick<
-  Picks,
-  "hidden" | "filter" | "threshold" | "topk" | "words" | "combine" | "overlay" | "arrows" | "flows" | "flowsFrom"
->;
+/** What undo brings back: the picks that the tabs name. */
+type Sieved = Partial<Chosen>;
 
 export abstract class Sieving {
-  abstract picks: Picks;
+  abstract picks: Chosen;
+  abstract readonly tabs: readonly Tab[];
   canUndo = $state(false);
   canRedo = $state(false);
   private history = new History<Sieved>();
@@ -41,7 +40,7 @@ export abstract class Sieving {
   }
 
   /** A change of filter that undo can take back; one drag of a slider is one change. */
-  sieve(change: Partial<Sieved>): void {
+  sieve(change: Sieved): void {
     const what = Object.keys(change).join();
     if (Date.now() - this.lastKept > 600 || what !== this.lastWhat) this.keep();
     [this.lastKept, this.lastWhat] = [Date.now(), what];
@@ -57,10 +56,8 @@ export abstract class Sieving {
   }
 
   private sieved(): Sieved {
-    const { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom } = $state.snapshot(
-      this.picks,
-    );
-    return { hidden, filter, threshold, topk, words, combine, overlay, arrows, flows, flowsFrom };
+    const picks: Chosen = $state.snapshot(this.picks);
+    return Object.fromEntries(this.tabs.flatMap((tab) => tab.undo ?? []).map((name) => [name, picks[name]]));
   }
 
   private keep(): void {

@@ -495,7 +495,7 @@ export interface Picks {
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
-  tab: "text" | "map" | "heads" | "image";
+  tab: string;
   map: string;
   mapHead: string | null;
   colour: string;

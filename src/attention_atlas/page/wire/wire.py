@@ -661,7 +661,7 @@ class Picks:
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
-    tab: Literal["text", "map", "heads", "image"] = "text"
+    tab: str = "text"  # one of the page's tabs; the page knows which it has
     map: str = ""  # empty: the first that is there
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
     colour: str = "side"  # side, norm, or the name of a column

@@ -49,7 +49,8 @@ export function imageFigure(desk: Desk): string {
 }
 
 function titleOf(desk: Desk): string {
-  const { combine, layer } = desk.picks;
+  const { combine } = desk.picks;
+  const { layer } = desk.place;
   if (combine === "mean") return `layer ${layer}, mean over heads`;
   return combine === "rollout" ? `attention rollout to layer ${layer}` : desk.focus;
 }

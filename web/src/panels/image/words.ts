@@ -11,6 +11,6 @@ export function emptyWords(desk: Desk): string {
   if (image.patched.length === 0)
     return "the patches of this model could not be told from its tokens, so nothing can be drawn on the picture";
   if (!image.placed)
-    return `the tokens of layer ${desk.picks.layer} of ${desk.tower.name} have no place in the picture; pick another tower or layer`;
+    return `the tokens of layer ${desk.place.layer} of ${desk.tower.name} have no place in the picture; pick another tower or layer`;
   return "";
 }

@@ -1,0 +1,39 @@
+// The Image tab: where patches look in a picture, one head at a time.
+import type { Tab } from "../../desk/tab";
+import ImageBar from "./ImageBar.svelte";
+import ImageControls from "./ImageControls.svelte";
+import ImageInspector from "./ImageInspector.svelte";
+import ImagePanel from "./ImagePanel.svelte";
+
+export const image: Tab = {
+  name: "image",
+  title: "Image",
+  about: "where patches look in a picture",
+  applies: (desk) => desk.about.pictures,
+  opens: (about) => about.pictures,
+  inCell: (desk) => desk.about.pictures,
+  panel: () => ImagePanel,
+  controls: ImageControls,
+  inspector: ImageInspector,
+  bar: ImageBar,
+  hints: [
+    { lead: "Point at a patch", text: "to see what it looks at. Click to keep it." },
+    { lead: "Arrows", text: "lead from each patch to what it looks at most: ○ is itself, □ a class token." },
+    { lead: "←→", text: "other heads, ↑↓ other layers, k who looks at the patch." },
+  ],
+  tokenName: (desk, token) => `, ${desk.image.nameOf(token)}`,
+  keys: [
+    {
+      key: "k",
+      shown: "k",
+      does: "on a picture: what looks, or what is looked at",
+      act: (desk) => desk.image.swap(),
+    },
+    { shown: "Shift ←→↑↓", does: "neighbouring patch, on a picture" },
+  ],
+  ways: [{ key: "i", shown: "i", does: "the picture", act: (desk) => desk.setTab("image") }],
+  needs: () => ["attention", "pictures"],
+  alone: (picks) => picks.heads[0],
+  undo: ["hidden", "combine", "overlay", "arrows", "flows", "flowsFrom"],
+  steps: ["combine", "picture"],
+};

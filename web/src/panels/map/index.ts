@@ -1,0 +1,42 @@
+// The Map tab: queries and keys of every head in one picture.
+import type { Desk } from "../../desk/desk.svelte";
+import type { Tab } from "../../desk/tab";
+import MapControls from "./MapControls.svelte";
+import MapInspector from "./MapInspector.svelte";
+import MapPanel from "./MapPanel.svelte";
+import { badge } from "./overlay";
+
+export const map: Tab = {
+  name: "map",
+  title: "Map",
+  about: "queries and keys of every head in one picture",
+  applies: (desk) => desk.about.maps.length > 0 || desk.about.can_compute,
+  opens: (about, chrome) => about.maps.length > 0 && chrome === "page",
+  inCell: (desk) => desk.about.maps.length > 0,
+  panel: () => MapPanel,
+  controls: MapControls,
+  inspector: MapInspector,
+  hints: [
+    { lead: "Every panel is a head.", text: "Near points attend to each other; wheel or click goes in." },
+    { lead: "Click a point", text: "in a head to see its whole sentence." },
+    { lead: "Search", text: "a word to find the heads that bring it together." },
+  ],
+  status,
+  keys: [{ key: "/", shown: "/", does: "search, on the map", act: (_desk, frame) => frame.focusControl(".aa-search") }],
+  ways: [{ key: "m", shown: "m", does: "the map", act: (desk) => desk.setTab("map") }],
+  into: (desk) => desk.map.enter(desk.focus),
+  out: (desk) => desk.map.leave(),
+  // An input's attention is wanted only once a point of it is picked.
+  needs: (desk) => (desk.picks.pinned ? ["map", "attention", "pictures"] : ["map"]),
+  alone: (picks) => picks.mapHead,
+  steps: ["map", "mapHead"],
+};
+
+function status({ map: { data, info }, hoverHead, focus }: Desk): { name: string; text: string }[] {
+  if (!data) return [];
+  const head = data.names.indexOf(hoverHead ?? focus);
+  const fidelity = head < 0 ? "" : badge(data.figure(head, "map.correlation"));
+  const points = data.points.toLocaleString("en");
+  const text = `${info?.method} ${info?.dims}-D, ${points} points a head${fidelity ? ` · map fidelity ${fidelity}` : ""}`;
+  return [{ name: "map", text }];
+}

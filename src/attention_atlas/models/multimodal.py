@@ -14,6 +14,7 @@ from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.media import for_processor, open_image
 from attention_atlas.models.processors import part
+from attention_atlas.models.sound import heard, samples
 from attention_atlas.models.text import tokenize, too_long
 from attention_atlas.models.tokens import Encoded, Tokens, bare_tokens, text_tokens
 from attention_atlas.names.errors import InputError
@@ -36,9 +37,10 @@ def encode_alone(loaded: Loaded, given: Input) -> Encoded:
 
         return Encoded(_tensors_of(batch), {}, False, _shown(loaded, again, pictures))
     prepare = part(loaded.processor, "feature_extractor")
-    rate = _rate(loaded, given, prepare)
-    batch = prepare(given.audio, sampling_rate=rate, return_tensors="pt")
-    return Encoded(_tensors_of(batch), {}, False)
+    rate = int(prepare.sampling_rate)
+    audio = samples(loaded, given, rate)
+    tensors = _tensors_of(prepare(audio, sampling_rate=rate, return_tensors="pt"))
+    return Encoded(tensors, {}, False, heard=heard(tensors, prepare, len(audio)))
 
 
 def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> Encoded:
@@ -51,8 +53,9 @@ def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> E
         options["images"] = [for_processor(open_image(image)) for image in given.images]
         prompt = _with_places(given.text or "", image_token, len(given.images))
     else:
-        extractor = part(processor, "feature_extractor")
-        options.update(audio=[given.audio], sampling_rate=_rate(loaded, given, extractor))
+        extractor: Any = part(processor, "feature_extractor")
+        rate = int(extractor.sampling_rate)
+        options.update(audio=[samples(loaded, given, rate)], sampling_rate=rate)
         prompt = _with_places(given.text or "", getattr(processor, "audio_token", None), 1)
     if truncate and image_token is None and limit is not None:
         cut = len(tokenize(loaded, prompt)["input_ids"]) > limit
@@ -71,8 +74,12 @@ def encode_mixed(loaded: Loaded, given: Input, stream: str, truncate: bool) -> E
     def again(others: list[Any]) -> Any:
         return processor(text=[prompt], **{**options, "images": others})
 
-    seen = _shown(loaded, again, options["images"]) if given.images else None
-    return Encoded(tensors, {stream: tokens}, cut, seen)
+    if given.images:
+        return Encoded(
+            tensors, {stream: tokens}, cut, shown=_shown(loaded, again, options["images"])
+        )
+    sound = heard(tensors, extractor, len(options["audio"][0]))
+    return Encoded(tensors, {stream: tokens}, cut, heard=sound)
 
 
 def _shown(loaded: Loaded, make: Make, pictures: list[Any]) -> Shown | None:
@@ -129,16 +136,6 @@ def _aligned(loaded: Loaded, ids: list[int], text: str) -> Tokens:
 def _without_text(tokens: Tokens) -> Tokens:
     n = len(tokens)
     return replace(tokens, start=[-1] * n, end=[-1] * n, segment=[-1] * n, word=[-1] * n)
-
-
-def _rate(loaded: Loaded, given: Input, extractor: Any) -> int:
-    wanted = int(extractor.sampling_rate)
-    if given.rate is not None and given.rate != wanted:
-        raise InputError(
-            f"{given.source or 'the sound'} has {given.rate} samples a second and {loaded.name} "
-            f"takes {wanted}; resample it"
-        )
-    return wanted
 
 
 def _tensors_of(batch: Any) -> dict[str, torch.Tensor]:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from transformers import GenerationMixin
 
 from attention_atlas.models.batch import placed
+from attention_atlas.models.generation import write_greedily
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.limits import longest_target
 from attention_atlas.models.load import Loaded
@@ -42,11 +42,11 @@ def with_decoder(loaded: Loaded, given: Input, made: Encoded, truncate: bool) ->
     mask = made.tensors.get("decoder_attention_mask")
     decoder["decoder_attention_mask"] = torch.ones(1, len(ids)).long() if mask is None else mask
     real = decoder["decoder_attention_mask"][0].nonzero()[:, 0].tolist()
-    return Encoded(
-        {**made.tensors, **decoder},
-        {**made.streams, "decoder": tokens.at(real)},
-        made.truncated or cut,
-        made.shown,
+    return replace(
+        made,
+        tensors={**made.tensors, **decoder},
+        streams={**made.streams, "decoder": tokens.at(real)},
+        truncated=made.truncated or cut,
     )
 
 
@@ -109,12 +109,7 @@ def _written(loaded: Loaded, made: Encoded) -> list[int]:
     steps = _NEW_TOKENS if limit is None else min(_NEW_TOKENS, limit - 1)
     tensors = {name: placed(value, model) for name, value in made.tensors.items()}
     with torch.inference_mode(), _resting(model):
-        # the plain loop: some models' own hides the first tokens that the decoder has read
-        out = GenerationMixin.generate(
-            model, **tensors, max_new_tokens=steps, do_sample=False, num_beams=1
-        )
-    written: list[int] = out[0, :-1].tolist()
-    return written
+        return write_greedily(model, tensors, steps)
 
 
 @contextmanager

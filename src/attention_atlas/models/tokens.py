@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from attention_atlas.images.pixel_origins import Shown
+from attention_atlas.models.sound import Heard
 
 _SPECIAL_NAMES = ("bos", "eos", "sep", "pad", "cls", "mask")
 
@@ -41,6 +42,7 @@ class Encoded:
     streams: dict[str, Tokens]
     truncated: bool
     shown: Shown | None = None  # what of its pictures the tensors show
+    heard: Heard | None = None  # the sound in the tensors
 
 
 def bare_tokens(ids: Sequence[int], tokenizer: Any | None) -> Tokens:

@@ -130,11 +130,11 @@ def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tens
     return several and ends.queries not in real and modality(model, layer.tower_key[0]) == "text"
 
 
-def made_tokens(n: int, seats: Seats | None) -> dict[str, Any]:
-    """Tokens of a stream that no tokenizer knows: patches with their places, or just numbers."""
+def made_tokens(n: int, seats: Seats | None, times: list[str] | None = None) -> dict[str, Any]:
+    """Describe tokens that no tokenizer knows: patches, frames of a sound, or just numbers."""
     none = [-1] * n
     if seats is None:
-        text = [str(index) for index in range(n)]
+        text = times or [str(index) for index in range(n)]
         return token_columns(Tokens(text, none, [False] * n, none, none, none, none))
     tokens = Tokens(seats.names, none, seats.special, none, none, none, none)
     return token_columns(tokens) | {

@@ -7,6 +7,7 @@ import torch
 from attention_atlas.models.encode import Encoded, encode
 from attention_atlas.models.inputs import Input, read_inputs
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.models.processors import part
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.prove.receipt import try_ways
@@ -51,6 +52,8 @@ def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:
         return [_random_ids(loaded, length, dice) for length in (12, 5)]
     if kind == "pixel_values":
         return [Encoded({kind: _picture(loaded, dice)}, {}, False) for _ in range(2)]
+    if kind in ("input_features", "input_values"):
+        return [encode(loaded, _sound(loaded, seconds, dice)) for seconds in (1.0, 0.5)]
     raise ModelError(
         f"{type(loaded.model).__name__} takes {kind}, and no sample of that can be made up; "
         "give an input of your own"
@@ -70,3 +73,10 @@ def _picture(loaded: Loaded, dice: torch.Generator) -> torch.Tensor:
     height, width = (size, size) if isinstance(size, int) else tuple(size)
     channels = getattr(config, "num_channels", 3)
     return torch.randn(1, channels, height, width, generator=dice)
+
+
+def _sound(loaded: Loaded, seconds: float, dice: torch.Generator) -> Input:
+    """Make up noise, at the rate that the model hears."""
+    rate = getattr(part(loaded.processor, "feature_extractor"), "sampling_rate", 16_000)
+    noise = torch.randn(int(seconds * rate), generator=dice) / 10
+    return Input("audio", audio=noise.numpy(), rate=rate)

@@ -5,6 +5,7 @@ from typing import Any
 from torch import Tensor
 
 from attention_atlas.models.encode import Encoded, Tokens
+from attention_atlas.models.generation import write_greedily
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.record.watch.call import Call
@@ -15,23 +16,27 @@ def watch_writing(
     watch: Watch, loaded: Loaded, tensors: dict[str, Tensor], item: Encoded, new: int
 ) -> tuple[list[Call], dict[str, Tokens]]:
     """Let the model write `new` tokens after one input; gives the calls and all its tokens."""
-    written: list[Tensor] = []
+    written: list[list[int]] = []
 
     def write(**given: Tensor) -> None:
-        out = loaded.model.generate(**given, max_new_tokens=new, do_sample=False, num_beams=1)
-        written.append(out)
+        written.append(write_greedily(loaded.model, given, new))
 
     side = written_side(item.streams)
     given = {k: v for k, v in tensors.items() if side == "text" or not k.startswith("decoder_")}
     calls = watch(given, write)
-    # The last token was written but never read, so it has no query and is not in the atlas.
-    ids = written[0][0, :-1].tolist()
+    ids = written[0]
     before = item.streams[side]
     if ids[: len(before)] == before.id:
         tokens = before + bare_tokens(ids[len(before) :], loaded.tokenizer)
     else:
         tokens = bare_tokens(ids, loaded.tokenizer)
     return calls, {**item.streams, side: tokens}
+
+
+def prompt_length(item: Encoded) -> int:
+    """Count the tokens that the model reads before it writes: of a decoder, its start token."""
+    side = written_side(item.streams)
+    return 1 if side == "decoder" else len(item.streams[side])
 
 
 def written_side(streams: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, piec
 from attention_atlas.record.watch.ways import Watch, watching
 from attention_atlas.record.write.batches import WORTH, Numbered, batches
 from attention_atlas.record.write.corpus import Corpus
-from attention_atlas.record.write.generation import watch_writing, written_side
+from attention_atlas.record.write.generation import prompt_length, watch_writing
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.rounding import check_batch
 from attention_atlas.record.write.shard_tables import MadeStream, Rows, input_tokens, tables
@@ -109,7 +109,7 @@ class ShardRun:
             self.pieces.refuse_lost_tokens(number, tokens, self.plan)
             self.rows.tokens[number] = tokens
             if self.plan.capturing.generate:
-                self.rows.prompts[number] = len(item.streams[written_side(tokens)])
+                self.rows.prompts[number] = prompt_length(item)
 
     def _observe(
         self, tensors: dict[str, Tensor], items: list[Encoded]

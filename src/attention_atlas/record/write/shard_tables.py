@@ -7,9 +7,11 @@ import pyarrow as pa
 
 from attention_atlas.models.encode import Encoded, Tokens
 from attention_atlas.models.inputs import Input
+from attention_atlas.models.sound import frame_times
 from attention_atlas.record.places.picture_columns import add_pictures
 from attention_atlas.record.places.streams import made_tokens, token_columns
 from attention_atlas.record.places.survey import Survey
+from attention_atlas.record.watch.layers import modality
 from attention_atlas.record.write.batches import Numbered
 from attention_atlas.record.write.pictures import picture_names
 from attention_atlas.record.write.tables import input_row, input_table, token_table
@@ -46,9 +48,17 @@ def input_tokens(
     for stream, seen in made.items():
         if stream not in streams:
             seats = survey.seats(seen.path, seen.module, seen.n, seen.first, item)
-            streams[stream] = made_tokens(seen.n, seats)
+            streams[stream] = made_tokens(seen.n, seats, _times(survey, seen, item))
     add_pictures(survey.loaded.model, streams, item, given)
     return streams
+
+
+def _times(survey: Survey, seen: MadeStream, item: Encoded) -> list[str] | None:
+    """Name the frames of a tower that hears."""
+    model = survey.loaded.model
+    if item.heard is None or modality(model, seen.path) != "audio":
+        return None
+    return frame_times(model, item.heard, seen.n)
 
 
 def tables(

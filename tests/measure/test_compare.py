@@ -160,7 +160,8 @@ def test_alignment_spreads_a_token_over_its_characters() -> None:
     pieces = cuts(whole, parts)
     assert pieces == [(0, 1), (1, 3), (3, 5)]
     weights = np.array([[[1, 0, 0], [0.5, 0.3, 0.2], [0.4, 0, 0.6]]])
-    made = aligned(weights, onto(pieces, whole))
+    share = onto(pieces, whole)
+    made = aligned(weights[:, 1:], share, np.arange(3))  # [CLS] looks for no piece
     # Row "a" looks as "abc" does: 0.3 on abc, a third of it on "a"; 0.2 on "de"; [CLS] is left out.
     assert made[0, 0] == pytest.approx(np.array([0.1, 0.2, 0.2]) / 0.5)
     assert made[0, 2] == pytest.approx([0, 0, 1])

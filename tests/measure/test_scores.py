@@ -10,48 +10,30 @@ from hypothesis import strategies as st
 
 import attention_atlas as aa
 from attention_atlas.measure import boot
-from attention_atlas.measure.collect import Gathering, chance_of
-from attention_atlas.measure.look import Look
 from attention_atlas.measure.measures import MEASURES
+from attention_atlas.measure.one_input import measure_blocks
+from attention_atlas.measure.read_blocks import LayerRows, row_blocks
+from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.tokens import TokenTable, is_punctuation
-from attention_atlas.store.passes import pieces
 from tests.atlases import OTHER, PAIR, SENTENCE
+from tests.measure.made_blocks import HEADS, cut, random_block
 from tests.measure.plain import PLAIN
-from tests.tolerance import reading_tolerance, unit
-
-HEADS = 2
+from tests.tolerance import unit
 
 
-def plainly(name: str, look: Look, head: int) -> float:
+def plainly(name: str, block: RowBlock, head: int) -> float:
     formula: Any = PLAIN[name]
+    keys = block.keys
     found = formula(
-        w=look.weights[head], see=look.seen, ids=look.ids.tolist(), special=look.special.tolist(),
-        punctuation=look.punctuation.tolist(),
-        query=None if look.query is None else look.query[head],
-        key=None if look.key is None else look.key[head],
-        value=None if look.value is None else look.value[head],
-        place=None if look.place is None else look.place.tolist(),
+        w=block.weights[head], see=block.seen, ids=keys.ids.tolist(),
+        special=keys.special.tolist(), punctuation=keys.punctuation.tolist(),
+        query=None if block.query is None else block.query[head],
+        key=None if keys.vectors is None else keys.vectors[head],
+        value=None if keys.values is None else keys.values[head],
+        place=None if keys.place is None else keys.place.tolist(),
     )  # fmt: skip
     return float("nan") if found is None else found
-
-
-def random_look(n: int, causal: bool, window: int, seed: int) -> Look:
-    dice = np.random.default_rng(seed)
-    seen = np.tri(n, dtype=bool) if causal else np.ones((n, n), bool)
-    seen &= np.abs(np.subtract.outer(np.arange(n), np.arange(n))) < window
-    weights = np.exp(dice.normal(0, 2, (HEADS, n, n))) * seen
-    weights /= weights.sum(2, keepdims=True)
-    vectors = [dice.normal(size=(HEADS, n, 4)).astype(np.float32) for _ in range(3)]
-    marks = dice.random((2, n)) < 0.25
-    ids = dice.integers(-1, 4, n)
-    places = dice.integers(0, 3, (n, 3))
-    places[marks[0] | (dice.random(n) < 0.3)] = -1  # special tokens and words are no patches
-    query, key, value = vectors
-    return Look(
-        weights.astype(np.float32), seen, ids, marks[0], marks[1] & ~marks[0], True, query, key,
-        value, places,
-    )  # fmt: skip
 
 
 LONGEST = 14
@@ -68,17 +50,15 @@ def test_every_measure_has_a_plain_version_and_says_what_it_is() -> None:
 @pytest.mark.parametrize("name", MEASURES)
 @settings(max_examples=25)
 @given(
-    n=st.integers(1, LONGEST),
-    causal=st.booleans(),
-    window=st.integers(1, 20),
-    seed=st.integers(0, 999),
-)
+    n=st.integers(1, LONGEST), causal=st.booleans(), window=st.integers(1, 20), seed=st.integers(0, 999),
+    rows=st.integers(1, LONGEST),
+)  # fmt: skip
 def test_scores_of_random_weights_equal_the_plain_ones(
-    name: str, n: int, causal: bool, window: int, seed: int
+    name: str, n: int, causal: bool, window: int, seed: int, rows: int
 ) -> None:
-    look = random_look(n, causal, window, seed)
-    got = MEASURES[name].of(look)
-    expected = [plainly(name, look, head) for head in range(HEADS)]
+    whole = random_block(n, causal, window, seed)
+    got = MEASURES[name].of.over(cut(whole, rows))
+    expected = [plainly(name, whole, head) for head in range(HEADS)]
     assert got == pytest.approx(expected, abs=ROUNDING, nan_ok=True)
 
 
@@ -93,36 +73,24 @@ def test_scores_of_real_weights_equal_the_plain_ones_over_the_corpus(atlas: aa.A
     scores = measure_atlas(atlas, progress=False)
     tower = atlas.towers[0]
     layer = tower.layers[3]
-    gathering = Gathering(atlas, tower, layer, MEASURES.values(), 0)
     tokens = TokenTable(atlas)
-    looks = [
-        gathering._look(piece, tokens)
-        for shard in range(len(atlas.manifest.shards))
-        for piece in pieces(atlas, shard, tower, layer)
+    inputs = [
+        next(row_blocks(rows, number, range(layer.heads), tokens))
+        for rows in (
+            LayerRows(atlas, shard, tower, layer) for shard in range(len(atlas.manifest.shards))
+        )
+        for number in rows.inputs
     ]
-    assert len(looks) == 4 and len(atlas.manifest.shards) > 1
+    assert len(inputs) == 4 and len(atlas.manifest.shards) > 1
     table = scores.table.set_index(["head", "measure"])
     for name in MEASURES:
-        plain = np.array([plainly(name, look, 2) for look in looks])
+        plain = np.array([plainly(name, block, 2) for block in inputs])
         if np.isnan(plain).all():
             assert ("L3H2", name) not in table.index
             continue
         row: Any = table.loc[("L3H2", name)]
         assert row["value"] == pytest.approx(np.nanmean(plain), abs=1e-4), name
         assert row["n"] == np.isfinite(plain).sum()
-
-
-def test_weights_of_the_pass_are_those_that_the_atlas_gives(atlas: aa.Atlas) -> None:
-    tower = atlas.towers[0]
-    seen = set()
-    for shard in range(len(atlas.manifest.shards)):
-        for piece in pieces(atlas, shard, tower, tower.layers[1]):
-            expected = atlas.layer_weights(piece.input, 1)
-            off = reading_tolerance(atlas, piece.input)
-            assert np.abs(piece.weights - expected).max() <= off
-            assert (piece.seen == atlas.terms("L1H0", piece.input).seen).all()
-            seen.add(piece.input)
-    assert seen == set(range(4))
 
 
 def test_chance_of_a_previous_token_head_is_one_over_the_keys_it_sees() -> None:
@@ -132,18 +100,20 @@ def test_chance_of_a_previous_token_head_is_one_over_the_keys_it_sees() -> None:
     for row in range(1, n):
         weights[0, row, row - 1] = 1
     no = np.zeros(n, bool)
-    look = Look(weights, np.tri(n, dtype=bool), np.arange(n), no, no)
+    block = RowBlock(weights, np.arange(n), np.tri(n, dtype=bool), Keys(np.arange(n), no, no))
     dice = np.random.default_rng(0)
-    drawn = [chance_of([MEASURES["previous"]], look, dice)[0, 0] for _ in range(4000)]
+    drawn = [
+        measure_blocks([MEASURES["previous"]], [block], dice).chance[0, 0] for _ in range(4000)
+    ]
     assert np.mean(drawn) == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6]), abs=0.01)
 
 
 def test_shuffling_moves_no_weight_to_a_key_that_is_not_seen() -> None:
-    look = random_look(9, True, 5, 3)
-    dealt = look.shuffled(np.random.default_rng(1)).weights
-    assert (dealt[:, ~look.seen] == 0).all()
-    assert np.sort(dealt, 2) == pytest.approx(np.sort(look.weights, 2))
-    assert not np.allclose(dealt, look.weights)
+    block = random_block(9, True, 5, 3)
+    dealt = block.shuffled(np.random.default_rng(1)).weights
+    assert (dealt[:, ~block.seen] == 0).all()
+    assert np.sort(dealt, 2) == pytest.approx(np.sort(block.weights, 2))
+    assert not np.allclose(dealt, block.weights)
 
 
 @pytest.mark.parametrize("count", [8, 30])
@@ -154,8 +124,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
     values[dice.random(values.shape) < 0.1] = np.nan  # inputs without an answer
     mean = boot.Mean(trials)
     half = count // 2
-    mean.add(values[:half], boot.draws(0, list(range(half))))
-    mean.add(values[half:], boot.draws(0, list(range(half, count))))
+    mean.add(values[:half], boot.draws(0, tuple(range(half))))
+    mean.add(values[half:], boot.draws(0, tuple(range(half, count))))
     low, high = mean.interval(np.tile([0.0, 1.0], (trials, 1)))
     assert mean.value == pytest.approx(np.nanmean(values, 0))
     assert 0.925 <= np.mean((low <= truth) & (truth <= high)) <= 0.975
@@ -164,7 +134,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
 def test_no_interval_goes_beyond_what_a_score_can_be() -> None:
     shares = np.array([[1.0, 0.0, 0.98], [0.9, 0.02, 1.0], [1.0, 0.0, 0.4]])
     mean = boot.Mean(3)
-    mean.add(shares, boot.draws(0, [0, 1, 2]))
+    mean.add(shares, boot.draws(0, (0, 1, 2)))
     free = mean.interval()
     assert free[1].max() > 1 and free[0].min() < 0  # three inputs: far too wide
     low, high = mean.interval(np.tile([0.0, 1.0], (3, 1)))
@@ -180,7 +150,7 @@ def test_no_interval_goes_beyond_what_a_score_can_be() -> None:
 def test_scores_stay_within_the_range_that_they_state(
     name: str, n: int, causal: bool, seed: int
 ) -> None:
-    got = MEASURES[name].of(random_look(n, causal, 20, seed))
+    got = MEASURES[name].of.over([random_block(n, causal, 20, seed)])
     low, high = MEASURES[name].bounds
     known = got[np.isfinite(got)]
     assert (known >= low - 1e-5).all() and (known <= high + 1e-5).all()
@@ -199,7 +169,7 @@ def test_stored_intervals_are_within_the_stated_range(atlas: aa.Atlas) -> None:
 
 def test_fewer_than_three_inputs_give_no_interval() -> None:
     mean = boot.Mean(1)
-    mean.add(np.array([[0.2], [0.4]]), boot.draws(0, [0, 1]))
+    mean.add(np.array([[0.2], [0.4]]), boot.draws(0, (0, 1)))
     assert mean.value == pytest.approx([0.3])
     assert np.isnan(mean.interval()).all()
 
@@ -244,3 +214,9 @@ def test_pairs_and_cross_attention_are_measured_too(tmp_path: Path) -> None:
     pair: Any = PAIR
     bert = aa.capture("builtin:bert", [pair], path=tmp_path / "pair.atlas", progress=False)
     assert len(measure_atlas(bert, progress=False).kinds) == 36
+
+
+def test_the_width_of_an_interval_is_that_of_a_t_interval() -> None:
+    # t for 2 and 29 degrees of freedom, 97.5 %, as printed in tables; the normal one is 1.960
+    assert boot.wider(3) == pytest.approx(4.303 / 1.960 * np.sqrt(3 / 2), rel=1e-3)
+    assert boot.wider(30) == pytest.approx(2.045 / 1.960 * np.sqrt(30 / 29), rel=1e-3)

@@ -190,7 +190,7 @@ def test_a_tree_is_read_with_its_places_and_links(file: Path) -> None:
     assert np.argwhere(one.depends["nsubj"]).tolist() == [[1, 2]]
     weights = np.zeros((1, 7, 7))
     weights[0, 2, 4], weights[0, 3, 5] = 1, 1
-    assert by_words(weights, one.words)[0, 1].tolist() == [0, 0, 0.5, 0.5, 0]
+    assert by_words(weights, one.words, one.words)[0, 1].tolist() == [0, 0, 0.5, 0.5, 0]
 
 
 @settings(max_examples=40)
@@ -203,7 +203,8 @@ def test_a_head_of_a_fixed_offset_chooses_as_the_offset_does(
     for row in range(n):
         there = 0 <= row + offset < n and seen[row, row + offset]
         weights[0, row, row + offset if there else row] = 1
-    chosen, fixed, other = choose(weights, seen, [np.array([i]) for i in range(n)])
+    words = [np.array([place]) for place in range(n)]
+    chosen, fixed, other = choose(weights, seen, words, words)
     assert chosen[0].tolist() == fixed[OFFSETS.index(offset)].tolist()
     links = np.random.default_rng(n).random((n, n)) < 0.3
     assert right(chosen, links, other)[0][0] == right(fixed, links, other)[0][OFFSETS.index(offset)]
@@ -214,7 +215,7 @@ def test_intervals_of_a_share_cover_the_truth_as_often_as_they_say() -> None:
     inputs, trials, truth = 25, 800, 0.3
     total = dice.integers(1, 6, inputs).astype(float)
     count = np.stack([dice.binomial(total.astype(int), truth) for _ in range(trials)], 1)
-    _, low, high = ratio(count.astype(float), total, boot.draws(0, list(range(inputs))))
+    _, low, high = ratio(count.astype(float), total, boot.draws(0, tuple(range(inputs))))
     assert 0.92 <= np.mean((low <= truth) & (truth <= high)) <= 0.98
 
 

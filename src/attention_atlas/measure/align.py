@@ -8,9 +8,12 @@ out, and rows are made to sum to one again over what is left.
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.measure.look import Floats
+from attention_atlas.measure.row_block import Floats
+
+Places = npt.NDArray[np.intp]
 
 
 def cuts(*frames: pd.DataFrame) -> list[tuple[int, int]]:
@@ -36,10 +39,16 @@ def onto(pieces: list[tuple[int, int]], frame: pd.DataFrame) -> Floats:
     return np.asarray(share / np.maximum(share.sum(1, keepdims=True), 1))
 
 
-def aligned(weights: Floats, share: Floats) -> Floats:
-    """(H, pieces, pieces): from (H, N, N) on tokens; a piece looks as its token does."""
-    rows = (share > 0).astype(np.float64)  # (tokens, pieces)
+def looking(share: Floats, pieces: Places) -> Places:
+    """The tokens (R,) that some pieces are parts of, from shares (tokens, all pieces)."""
+    return np.flatnonzero((share[:, pieces] > 0).any(1))
+
+
+def aligned(weights: Floats, share: Floats, pieces: Places) -> Floats:
+    """(H, pieces, all pieces): a piece looks as its token does. From the rows (H, R, M) of the
+    tokens that these pieces are parts of (`looking`)."""
+    rows = (share[looking(share, pieces)][:, pieces] > 0).astype(np.float64)  # (R, pieces)
     rows = rows / np.maximum(rows.sum(0, keepdims=True), 1)
-    columns = np.einsum("hnm,mp->hnp", weights, share, optimize=True)
-    moved = np.einsum("np,hnq->hpq", rows, columns, optimize=True)
+    columns = np.einsum("hrm,mq->hrq", weights, share, optimize=True)
+    moved = np.einsum("rp,hrq->hpq", rows, columns, optimize=True)
     return np.asarray(moved / np.maximum(moved.sum(2, keepdims=True), 1e-9))

@@ -6,16 +6,18 @@ for all heads. Clusters are cut from the tree of average linkage; the map puts h
 scaling, so that distances on it are as near to the true ones as two numbers a head allow.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
-from attention_atlas.measure.look import Floats
+from attention_atlas.measure.read_blocks import LayerRows, Rows
+from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.names.errors import InputError
-from attention_atlas.store.passes import Piece, pieces
 from attention_atlas.store.reader import StoredAtlas
 
 ROWS = 128  # sampled
@@ -24,7 +26,7 @@ CUT = 0.25  # bits; heads closer than that are one cluster
 
 
 @dataclass(frozen=True)
-class Alike:
+class HeadsAlike:
     heads: tuple[str, ...]
     divergence: Floats  # (heads, heads), bits
     places: Floats  # (heads, 2)
@@ -32,20 +34,20 @@ class Alike:
 
     def nearest(self, head: str, count: int = 5) -> list[tuple[str, float]]:
         row = self.divergence[self.heads.index(head)]
-        order = [i for i in np.argsort(row, kind="stable") if self.heads[i] != head]
-        return [(self.heads[i], float(row[i])) for i in order[:count]]
+        order = [place for place in np.argsort(row, kind="stable") if self.heads[place] != head]
+        return [(self.heads[place], float(row[place])) for place in order[:count]]
 
 
-def alike(atlas: StoredAtlas, seed: int = 0) -> Alike:
+def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
     """All heads whose rows and keys are the same tokens, set against each other."""
     rows = sample_rows(atlas, seed)
     heads, attention = gather(atlas, rows)
     divergence = mean_divergence(attention, attention)
     np.fill_diagonal(divergence, 0)
-    return Alike(tuple(heads), divergence, scaled(divergence), clusters(divergence))
+    return HeadsAlike(tuple(heads), divergence, scaled(divergence), clusters(divergence))
 
 
-def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, npt.NDArray[np.intp]]:
+def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Rows]:
     """Input → rows, at most ROWS in all; first rows, which have no choice, are left out."""
     stream = atlas.towers[0].layers[0].queries
     frame = atlas.tokens(stream=stream)
@@ -60,20 +62,11 @@ def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, npt.NDArray[np.intp]
     }
 
 
-def gather(
-    atlas: StoredAtlas, rows: dict[int, npt.NDArray[np.intp]]
-) -> tuple[list[str], list[Floats]]:
-    """Head names, and for each input with rows (heads, rows, M)."""
-    names, found = of_first_stream(atlas, set(rows), lambda one: one.weights[:, rows[one.input]])
-    return names, [found[number] for number in sorted(found)]
-
-
-def of_first_stream(
-    atlas: StoredAtlas, inputs: set[int], take: Callable[[Piece], Floats]
-) -> tuple[list[str], dict[int, Floats]]:
-    """Heads that look from the first stream at itself, and what `take` gives of them by input."""
+def gather(atlas: StoredAtlas, rows: Mapping[int, Rows]) -> tuple[list[str], list[Floats]]:
+    """Names of the heads that look from the first stream at itself, and (heads, rows, M) of the
+    rows asked for, input by input in the order of `rows`."""
     names: list[str] = []
-    found: dict[int, list[Floats]] = {number: [] for number in inputs}
+    found: dict[int, list[Floats]] = {number: [] for number in rows}
     stream = atlas.towers[0].layers[0].queries
     for tower in atlas.towers:
         for layer in tower.layers:
@@ -81,9 +74,11 @@ def of_first_stream(
                 continue
             names += [head_name(atlas, tower, layer, head) for head in range(layer.heads)]
             for shard in range(len(atlas.manifest.shards)):
-                for piece in pieces(atlas, shard, tower, layer, only=inputs):
-                    found[piece.input].append(take(piece))
-    return names, {number: np.concatenate(parts) for number, parts in found.items()}
+                layer_rows = LayerRows(atlas, shard, tower, layer)
+                for number in set(layer_rows.inputs) & set(rows):
+                    weights, _ = layer_rows.weights(number, range(layer.heads), rows[number])
+                    found[number].append(weights)
+    return names, [np.concatenate(found[number]) for number in rows]
 
 
 def mean_divergence(left: Sequence[Floats], right: Sequence[Floats]) -> Floats:
@@ -120,21 +115,12 @@ def scaled(divergence: Floats) -> Floats:
 
 def clusters(divergence: Floats, cut: float = CUT) -> npt.NDArray[np.intp]:
     """(heads,): average linkage, cut at `cut` bits; 0 is the largest cluster."""
-    groups = [[head] for head in range(len(divergence))]
-    away = divergence.astype(np.float64).copy()
-    np.fill_diagonal(away, np.inf)
-    while len(groups) > 1:
-        flat = int(away.argmin())
-        a, b = sorted(divmod(flat, len(groups)))
-        if away[a, b] > cut:
-            break
-        sizes = len(groups[a]), len(groups[b])
-        joined = (away[a] * sizes[0] + away[b] * sizes[1]) / sum(sizes)
-        away[a], away[:, a] = joined, joined
-        away[a, a] = np.inf
-        away = np.delete(np.delete(away, b, 0), b, 1)
-        groups[a] += groups.pop(b)
-    labels = np.zeros(len(divergence), np.intp)
-    for number, group in enumerate(sorted(groups, key=lambda one: (-len(one), min(one)))):
-        labels[group] = number
-    return labels
+    if len(divergence) < 2:
+        return np.zeros(len(divergence), np.intp)
+    apart = squareform((divergence + divergence.T) / 2, checks=False)
+    _, first, found, sizes = np.unique(
+        fcluster(linkage(apart, "average"), cut, "distance"),
+        return_index=True, return_inverse=True, return_counts=True,
+    )  # fmt: skip
+    order = np.lexsort([first, -sizes])  # the largest first, of equal ones that of the first head
+    return np.asarray(order.argsort()[found], np.intp)

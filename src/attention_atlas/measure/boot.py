@@ -6,47 +6,61 @@ A bootstrap that needs no second look at the data: each input is counted Poisson
 inputs is too narrow, but never beyond what the score can be. Below three inputs there is none.
 """
 
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
+from scipy import stats
 
-Floats = npt.NDArray[np.floating]
+from attention_atlas.measure.row_block import Bools, Floats
 
 REPLICAS = 1000
 LEVEL = 0.95
 FEWEST = 3  # inputs that an interval needs
 
 
-@dataclass
-class Mean:
+class Sums:
     """The mean of some columns over inputs, each without its NaNs, as inputs pass by."""
 
-    columns: int
-    sums: Floats = field(init=False)
-    counts: Floats = field(init=False)
-    _sums: Floats = field(init=False)
-    _counts: Floats = field(init=False)
+    def __init__(self, columns: int):
+        self.sums, self.counts = np.zeros(columns), np.zeros(columns)
 
-    def __post_init__(self) -> None:
-        self.sums, self.counts = np.zeros(self.columns), np.zeros(self.columns)
-        self._sums = np.zeros((REPLICAS, self.columns))
-        self._counts = np.zeros((REPLICAS, self.columns), np.float32)
-
-    def add(self, values: Floats, draws: Floats) -> None:
-        """Some inputs: values (inputs, columns), NaN for no answer; draws (inputs, REPLICAS)."""
+    def add(self, values: Floats) -> tuple[Floats, Bools]:
+        """Some inputs: values (inputs, columns), NaN for no answer; gives what was added."""
         there = np.isfinite(values)
         known = np.where(there, values, 0).astype(np.float64)
         self.sums += known.sum(0)
         self.counts += there.sum(0)
+        return known, there
+
+    @property
+    def value(self) -> Floats:
+        """(columns,), NaN where no input had an answer."""
+        return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
+
+
+class Mean:
+    """The same with an interval."""
+
+    def __init__(self, columns: int):
+        self._all = Sums(columns)
+        self._sums = np.zeros((REPLICAS, columns))
+        self._counts = np.zeros((REPLICAS, columns), np.float32)
+
+    def add(self, values: Floats, draws: Floats) -> None:
+        """Some inputs: values (inputs, columns), NaN for no answer; draws (inputs, REPLICAS)."""
+        known, there = self._all.add(values)
         self._sums += draws.T @ known
         self._counts += draws.T.astype(np.float32) @ there.astype(np.float32)
 
     @property
     def value(self) -> Floats:
         """(columns,), NaN where no input had an answer."""
-        return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
+        return self._all.value
+
+    @property
+    def counts(self) -> Floats:
+        """(columns,): how many inputs had an answer."""
+        return self._all.counts
 
     def interval(self, bounds: Floats | None = None) -> tuple[Floats, Floats]:
         """(columns,) each: low and high, within bounds (columns, 2) where there are some."""
@@ -64,7 +78,8 @@ class Mean:
         return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
 
-def draws(seed: int, inputs: list[int]) -> Floats:
+@lru_cache(maxsize=4)  # every layer asks for those of the same shard
+def draws(seed: int, inputs: tuple[int, ...]) -> Floats:
     """(inputs, REPLICAS): how often each input counts in each replica; the same for all heads."""
     return np.stack(
         [np.random.default_rng([seed, number]).poisson(1, REPLICAS) for number in inputs]
@@ -72,14 +87,8 @@ def draws(seed: int, inputs: list[int]) -> Floats:
 
 
 def wider(count: int) -> float:
-    """t quantile × √(n / (n − 1)) over the normal quantile (Cornish–Fisher series)."""
+    """t quantile × √(n / (n − 1)) over the normal quantile."""
     if count < FEWEST:
         return 1.0
-    z, free = NormalDist().inv_cdf((1 + LEVEL) / 2), count - 1
-    t = (
-        z
-        + (z**3 + z) / (4 * free)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
-    )
-    return float(t * np.sqrt(count / free) / z)
+    tail, free = (1 + LEVEL) / 2, count - 1
+    return float(stats.t.ppf(tail, free) / stats.norm.ppf(tail) * np.sqrt(count / free))

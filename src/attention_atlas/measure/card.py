@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attention_atlas.measure.alike import Alike
+from attention_atlas.measure.alike import HeadsAlike
 from attention_atlas.measure.anomalies import anomalies
 from attention_atlas.names.errors import PickError
 from attention_atlas.store.reader import StoredAtlas
@@ -23,7 +23,7 @@ class Card:
     relations: list[dict[str, Any]]  # of given trees, those it follows better than an offset does
 
 
-def card(atlas: StoredAtlas, scores: Scores, head: str, similar: Alike | None = None) -> Card:
+def card(atlas: StoredAtlas, scores: Scores, head: str, similar: HeadsAlike | None = None) -> Card:
     rows = scores.table[scores.table["head"] == head]
     kinds = scores.kinds[scores.kinds["head"] == head]
     if not len(rows):

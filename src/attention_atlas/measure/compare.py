@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attention_atlas.measure.align import aligned, cuts, onto
-from attention_atlas.measure.alike import LONGEST, ROWS, mean_divergence, of_first_stream
+from attention_atlas.measure.align import aligned, cuts, looking, onto
+from attention_atlas.measure.alike import LONGEST, ROWS, gather, mean_divergence
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.look import Floats
+from attention_atlas.measure.read_blocks import Rows
+from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.names.errors import InputError
-from attention_atlas.store.passes import Piece
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
@@ -26,7 +26,7 @@ INPUTS = 16  # shared inputs on which heads are set against each other
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     names: tuple[str, ...]
     statistics: pd.DataFrame  # Table 1, a column a model
     statistics_chosen: pd.DataFrame  # the same without rows that see one key
@@ -68,18 +68,19 @@ class Comparison:
 
 
 def compare(
-    first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0
-) -> Comparison:
-    """Atlases of the same texts; what is not measured yet is measured."""
+    first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0, keep: bool = True
+) -> ModelComparison:
+    """Compare atlases of the same texts; what is not measured yet is measured, and kept."""
     atlases = (first, second, *others)
     shared = shared_inputs(*atlases)
     measured = tuple(
-        _measured(atlas, {one[side] for one in shared}) for side, atlas in enumerate(atlases)
+        _measured(atlas, {numbers[side] for numbers in shared}, keep)
+        for side, atlas in enumerate(atlases)
     )
     names = _names(atlases)
     same = all(_same_tokens(atlases, one) for one in shared[:INPUTS])
     heads, divergence = _divergence(atlases, shared[:INPUTS], same, seed)
-    return Comparison(
+    return ModelComparison(
         names, _statistics(measured, names, "importance"),
         _statistics(measured, names, "importance-chosen"), _kinds(measured, names), measured,
         tuple(shared), heads, divergence, not same, _note(atlases, len(shared), same),
@@ -108,10 +109,10 @@ def _texts(atlas: StoredAtlas) -> list[tuple[str, str]]:
     return [(str(text), second) for text, second in zip(frame["text"], seconds, strict=True)]
 
 
-def _measured(atlas: StoredAtlas, inputs: set[int]) -> Scores:
+def _measured(atlas: StoredAtlas, inputs: set[int], keep: bool) -> Scores:
     """Scores of these inputs; those of the whole atlas where these are all of them."""
     if len(inputs) == atlas.manifest.inputs:
-        return measure_atlas(atlas, progress=False)
+        return measure_atlas(atlas, progress=False, keep=keep)
     return measure_some(atlas, inputs)
 
 
@@ -149,7 +150,14 @@ def _same_tokens(atlases: tuple[StoredAtlas, ...], numbers: tuple[int, ...]) -> 
 
 
 def _own_tokens(atlas: StoredAtlas, number: int) -> pd.DataFrame:
-    return atlas.tokens(number, atlas.towers[0].layers[0].queries)
+    """The tokens of the first stream; refuses an input that is too long to be compared on."""
+    tokens = atlas.tokens(number, atlas.towers[0].layers[0].queries)
+    if len(tokens) > LONGEST:
+        raise InputError(
+            f"input {number} has {len(tokens)} tokens; heads are compared on inputs of up to "
+            f"{LONGEST}"
+        )
+    return tokens
 
 
 def _divergence(
@@ -157,28 +165,31 @@ def _divergence(
 ) -> tuple[tuple[tuple[str, ...], ...], Floats]:
     """Names of the heads of each atlas, and (all heads, all heads) on a sample of rows."""
     tables = [
-        [_own_tokens(atlas, one[side]) for one in shared] for side, atlas in enumerate(atlases)
+        [_own_tokens(atlas, numbers[side]) for numbers in shared]
+        for side, atlas in enumerate(atlases)
     ]
     parts = [cuts(*frames) for frames in zip(*tables, strict=True)]
+    lengths = [len(frame) for frame in tables[0]] if same else [len(part) for part in parts]
+    rows = _sample(lengths, seed)
     names, sides = [], []
     for side, atlas in enumerate(atlases):
-        heads, weights = _all_weights(atlas, [one[side] for one in shared])
-        if not same:
-            weights = [
-                aligned(one, onto(part, table))
-                for one, part, table in zip(weights, parts, tables[side], strict=True)
-            ]
+        numbers = [pair[side] for pair in shared]
+        if same:
+            heads, weights = gather(atlas, dict(zip(numbers, rows, strict=True)))
+        else:
+            shares = [onto(*both) for both in zip(parts, tables[side], strict=True)]
+            tokens = [looking(*both) for both in zip(shares, rows, strict=True)]
+            heads, weights = gather(atlas, dict(zip(numbers, tokens, strict=True)))
+            weights = [aligned(*of_input) for of_input in zip(weights, shares, rows, strict=True)]
         names.append(tuple(heads))
         sides.append(weights)
-    joined = [np.concatenate(models) for models in zip(*sides, strict=True)]  # (all heads, N, N)
-    rows = _sample([len(one[0]) for one in joined], seed)
-    chosen = [one[:, own] for one, own in zip(joined, rows, strict=True) if own.size]
-    divergence = mean_divergence(chosen, chosen)
+    joined = [np.concatenate(models) for models in zip(*sides, strict=True)]  # (all heads, R, M)
+    divergence = mean_divergence(joined, joined)
     np.fill_diagonal(divergence, 0)
     return tuple(names), divergence
 
 
-def _sample(lengths: list[int], seed: int) -> list[Floats]:
+def _sample(lengths: list[int], seed: int) -> list[Rows]:
     """Rows of each input, at most ROWS in all; first rows, which have no choice, are left out."""
     places = [(at, row) for at, length in enumerate(lengths) for row in range(1, length)]
     if not places:
@@ -186,21 +197,6 @@ def _sample(lengths: list[int], seed: int) -> list[Floats]:
     chosen = np.sort(np.random.default_rng(seed).permutation(len(places))[:ROWS])
     picked = np.array(places)[chosen]
     return [picked[picked[:, 0] == at, 1] for at in range(len(lengths))]
-
-
-def _all_weights(atlas: StoredAtlas, numbers: list[int]) -> tuple[list[str], list[Floats]]:
-    """Names of the heads of the first stream, and (heads, N, N) for each input."""
-    names, found = of_first_stream(atlas, set(numbers), _whole)
-    return names, [found[number] for number in numbers]
-
-
-def _whole(piece: Piece) -> Floats:
-    if len(piece.seen) > LONGEST:
-        raise InputError(
-            f"input {piece.input} has {len(piece.seen)} tokens; heads are compared "
-            f"on inputs of up to {LONGEST}"
-        )
-    return piece.weights
 
 
 def _statistics(measured: tuple[Scores, ...], names: tuple[str, ...], measure: str) -> pd.DataFrame:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from attention_atlas.measure.shapes import ENDS, NAMES, Bools, Floats, Shapes, shapes
+from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.row_block import Floats, Keys, RowBlock
+from attention_atlas.measure.shape_sums import ShapeSums, shape_sums
+from attention_atlas.measure.shapes import ENDS, NAMES, shapes_of
 from attention_atlas.names.errors import InputError
 
 MIXED = "mixed"
@@ -25,8 +27,14 @@ KINDS = (*NAMES, MIXED)
 LEAST_MARGIN, LEAST_EVIDENCE = 0.1, 0.2
 CONFIDENT = 0.35  # a margin that random attention did not come to in the 500 draws of the test
 SINK = 0.3  # what the first token and delimiters must hold before they are set aside
-REST, REST_EVIDENCE, REST_MARGIN = 0.05, 0.5, 0.2  # what must be left, and how parallel it must be
+LEAST_REST, REST_EVIDENCE, REST_MARGIN = (
+    0.05,
+    0.5,
+    0.2,
+)  # what must be left, and how parallel it must be
 SHORTEST = 3  # tokens; below it there is no shape to speak of
+COLUMNS = 2 * len(NAMES) + 4  # of evidence
+WHOLE, REST, LEFT = slice(0, len(NAMES)), slice(len(NAMES), 2 * len(NAMES)), 2 * len(NAMES)
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,27 @@ class Kind:
         return self.name != MIXED and self.margin >= CONFIDENT
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Shapes of H heads with and without their sinks."""
+class Evidence(Accumulator):
+    """Evidence for the shapes of H heads on one input, with and without their sinks: (H, 14).
 
-    whole: Shapes
-    rest: Shapes
+    Five numbers for all of the attention, five for what is left beside sinks, how much that is,
+    both best offsets and the strongest end. NaN where the input is too short to have a shape.
+    """
+
+    def state(self, block: RowBlock) -> State:
+        aside = block.keys.special.copy()
+        aside[0] = True
+        return *shape_sums(block), *shape_sums(block, aside)
+
+    def value(self, state: State) -> Floats:
+        half = len(state) // 2
+        sums, rest_sums = ShapeSums(*state[:half]), ShapeSums(*state[half:])
+        if min(sums.rows, sums.pairs / sums.rows) < SHORTEST:
+            return np.full((len(sums.mass), COLUMNS), np.nan)
+        whole, rest = shapes_of(sums), shapes_of(rest_sums)
+        return np.column_stack(
+            [whole.evidence, rest.evidence, rest.mass, whole.offset, rest.offset, whole.end]
+        )
 
 
 def classify(weights: Any, special: Any = None) -> list[Kind]:
@@ -66,7 +89,7 @@ def classify(weights: Any, special: Any = None) -> list[Kind]:
         raise InputError(f"weights of shape {array.shape} are not (heads, tokens, tokens)")
     if not np.isfinite(array).all() or (array < 0).any():
         raise InputError("weights must be finite and not negative: give them after the softmax")
-    heads, n, m = array.shape
+    _, n, m = array.shape
     if n < SHORTEST or m < SHORTEST:
         raise InputError(f"{n} × {m} weights have no shape; give at least {SHORTEST} tokens")
     marks = np.zeros(m, bool) if special is None else np.asarray(special, bool).reshape(-1)
@@ -74,22 +97,17 @@ def classify(weights: Any, special: Any = None) -> list[Kind]:
         raise InputError(f"special marks {len(marks)} tokens and the weights have {m}")
     causal = n == m and not np.triu(array, 1).any()
     seen = np.tri(n, dtype=bool) if causal else np.ones((n, m), bool)
-    judged = judge(array, seen, marks)
-    return [kind_of(judged, head) for head in range(heads)]
+    keys = Keys(np.full(m, -1), marks, np.zeros(m, bool))
+    evidence = Evidence().over([RowBlock(array, np.arange(n), seen, keys, n == m)])
+    return [kind_of(head) for head in evidence]
 
 
-def judge(weights: Floats, seen: Bools, special: Bools) -> Judged:
-    aside = special.copy()
-    aside[0] = True
-    return Judged(shapes(weights, seen, special), shapes(weights, seen, special & False, aside))
-
-
-def kind_of(judged: Judged, head: int) -> Kind:
-    whole, rest = judged.whole.evidence[head], judged.rest.evidence[head]
+def kind_of(evidence: Floats) -> Kind:
+    """The kind of a head from its row (14,) of `Evidence`."""
+    left, offset, rest_offset, end = evidence[-4:]
     return make_kind(
-        whole, rest, float(judged.rest.mass[head]), int(judged.whole.offset[head]),
-        int(judged.rest.offset[head]), int(judged.whole.end[head]),
-    )  # fmt: skip
+        evidence[WHOLE], evidence[REST], float(left), int(offset), int(rest_offset), int(end)
+    )
 
 
 def make_kind(
@@ -99,7 +117,7 @@ def make_kind(
     with_sink, margin = name(whole)
     sink, without = max(0.0, 1 - left), None
     named = with_sink
-    if sink > SINK and left > REST:
+    if sink > SINK and left > LEAST_REST:
         without, rest_margin = name(rest)
         if hides_parallel(with_sink, without, rest, rest_margin):
             named, margin, offset = without, rest_margin, rest_offset
@@ -133,9 +151,3 @@ def say_offset(offset: int) -> str:
         return "each token at itself"
     side = "before" if offset > 0 else "after"
     return f"{abs(offset)} {side}"
-
-
-def names(judged: Judged) -> npt.NDArray[np.intp]:
-    """(H,): index into KINDS of each head's kind on one input."""
-    heads = range(len(judged.whole.evidence))
-    return np.array([KINDS.index(kind_of(judged, head).name) for head in heads], np.intp)

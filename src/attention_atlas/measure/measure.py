@@ -1,11 +1,10 @@
-"""What is a measure? A function of a look, with the words that go with its number."""
+"""What is a measure? What blocks of rows add up to, with the words that go with its number."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isinf
 from typing import Literal
 
-from attention_atlas.measure.look import Floats, Look
+from attention_atlas.measure.accumulate import Accumulator
 
 # What the same number would be if the head did nothing in particular:
 # shuffled  the weights of each row dealt out at random among the keys it may see
@@ -23,7 +22,7 @@ class Measure:
     formula: str  # one line; w: weights, i: row, j: key, n: keys that row i may see
     source: str  # where it comes from
     chance: Chance
-    of: Callable[[Look], Floats]  # (H,), one number a head for one input; NaN: no answer
+    of: Accumulator  # gives (H,), one number a head for one input; NaN: no answer
     # weights alone; vectors or values kept; tokens that are patches; patches and words together
     needs: Literal["weights", "vectors", "values", "patches", "mixed"] = "weights"
     square: bool = False  # only where rows and keys are the same tokens

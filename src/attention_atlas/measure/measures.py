@@ -32,8 +32,8 @@ from attention_atlas.measure.scores import (
 )
 
 MEASURES: dict[str, Measure] = {
-    one.MEASURE.name: one.MEASURE
-    for one in (
+    file.MEASURE.name: file.MEASURE
+    for file in (
         importance,
         importance_chosen,
         confidence,
@@ -61,4 +61,4 @@ MEASURES: dict[str, Measure] = {
         text_to_image,
         image_to_text,
     )
-} | {one.name: one for one in patch_steps.MEASURES}
+} | {measure.name: measure for measure in patch_steps.MEASURES}

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import rankdata
 
 from attention_atlas.images.upright import CYCLIC
-from attention_atlas.measure.look import Floats
+from attention_atlas.measure.row_block import Floats
 from attention_atlas.names.head import Head
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
@@ -147,7 +148,7 @@ def scorer(plane: Floats, period: float | None) -> Callable[[npt.NDArray[Any]], 
         return lambda values: _round(about, np.tile(values.astype(np.float64), sides) / period)
     angles = np.pi * np.arange(DIRECTIONS) / DIRECTIONS
     along = points @ np.stack([np.cos(angles), np.sin(angles)])  # (points, directions)
-    ranks = np.stack([_ranks(one) for one in along.T])
+    ranks = _ranks(along.T)
     centred = ranks - ranks.mean(1, keepdims=True)
     size = np.sqrt(np.square(centred).sum(1))
     unit = centred / np.where(size > 1e-12, size, 1)[:, None]
@@ -164,8 +165,8 @@ def scorer(plane: Floats, period: float | None) -> Callable[[npt.NDArray[Any]], 
 
 
 def _ranks(values: Floats) -> Floats:
-    """From 0; equal values share the mean of their ranks."""
-    return np.asarray(pd.Series(values).rank().to_numpy(np.float64) - 1)
+    """From 0 along the last axis; equal values share the mean of their ranks."""
+    return np.asarray(rankdata(values, axis=-1) - 1)
 
 
 def _about(points: Floats) -> Floats:

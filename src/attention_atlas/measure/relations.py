@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure import boot
-from attention_atlas.measure.look import Bools, Floats
+from attention_atlas.measure.row_block import Bools, Floats
 from attention_atlas.measure.trees import OFFSETS, Choices, Matched, right
 from attention_atlas.store.reader import StoredAtlas
 
@@ -43,22 +43,24 @@ class Relations:
         self.edges = np.cumsum([0, *layers])  # first head of each layer
         self._counts: dict[Key, _Counts] = defaultdict(_Counts)
 
-    def add(self, one: Choices) -> None:
-        for relation, up in self.matched[one.input].depends.items():
+    def add(self, choices: Choices) -> None:
+        """Count what some heads choose for some words of an input."""
+        for relation, up in self.matched[choices.input].depends.items():
             for way, links in (("up", up), ("down", up.T)):
-                self._add(one, self._counts[relation, way, one.layer], links)
+                counts = self._counts[relation, way, choices.layer]
+                self._add(choices, counts, links[choices.words])
 
-    def _add(self, one: Choices, counts: _Counts, links: Bools) -> None:
-        fine, words = right(one.chosen, links, one.seen)
+    def _add(self, choices: Choices, counts: _Counts, links: Bools) -> None:
+        fine, words = right(choices.chosen, links, choices.seen)
         if not words:
             return
-        first = int(self.edges[one.layer])
-        size = int(self.edges[one.layer + 1]) - first
-        mine = counts.right.setdefault(one.input, np.zeros(size))
-        mine[one.heads.start - first : one.heads.stop - first] = fine
-        if one.input not in counts.words:  # a long input comes a few heads at a time
-            counts.words[one.input] = words
-            counts.fixed += right(one.fixed, links, one.seen)[0]
+        first = int(self.edges[choices.layer])
+        size = int(self.edges[choices.layer + 1]) - first
+        mine = counts.right.setdefault(choices.input, np.zeros(size))
+        mine[choices.heads.start - first : choices.heads.stop - first] += fine
+        if choices.heads.start == first:  # a long input comes a few heads at a time
+            counts.words[choices.input] = counts.words.get(choices.input, 0) + words
+            counts.fixed += right(choices.fixed, links, choices.seen)[0]
 
     def table(self, seed: int) -> pd.DataFrame:
         """A row a head, relation and way."""
@@ -72,9 +74,9 @@ class Relations:
             return []
         relation, way, layer = key
         inputs = sorted(counts.words)
-        words = np.array([counts.words[i] for i in inputs], float)
-        fine = np.stack([counts.right[i] for i in inputs])  # (inputs, H)
-        share, low, high = ratio(fine, words, boot.draws(seed, inputs))
+        words = np.array([counts.words[number] for number in inputs], float)
+        fine = np.stack([counts.right[number] for number in inputs])  # (inputs, H)
+        share, low, high = ratio(fine, words, boot.draws(seed, tuple(inputs)))
         best = int(counts.fixed.argmax())
         baseline = float(counts.fixed[best] / words.sum())
         names = self.names[self.edges[layer] : self.edges[layer + 1]]

@@ -1,10 +1,11 @@
 """How does an atlas get its scores.parquet?
 
-One pass over the corpus (`collect`), then what was brought from elsewhere: scores that need a live
+One pass over the shards (`shards`), then what was brought from elsewhere: scores that need a live
 model or a file of the person's arrive as `Extra`s, one value an input and head.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,20 +13,21 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure import boot
-from attention_atlas.measure.collect import Collected, Gathering, collect
+from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.look import Floats
 from attention_atlas.measure.measure import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
-from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.shards import Meter, Partial
 from attention_atlas.measure.weights import alike_rows
 from attention_atlas.names.head import Head
-from attention_atlas.names.progress import bar
+from attention_atlas.names.progress import Progress, bar
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
+_log = logging.getLogger("attention_atlas")
 CHANCES = {
     "shuffled": "the weights of each row dealt out at random among the keys it may see",
     "even": "a head that is even over the keys it may see",
@@ -50,18 +52,29 @@ class Extra:
 
 def measure_atlas(
     atlas: StoredAtlas, extras: Sequence[Extra] = (), *, seed: int = 0, again: bool = False,
-    progress: bool = True,
+    progress: bool = True, keep: bool = True,
 ) -> Scores:  # fmt: skip
-    """The scores of an atlas: read if they are there, with extras added, else made."""
-    there = None if again else read_scores(atlas.path, atlas.manifest)
-    if there is not None and there.options.get("seed") != seed:
-        there = None
-    if there is not None and not extras:
-        return there
-    made = there or _made(atlas, seed, progress)
-    scores = _with(made, atlas, extras, seed)
-    write_scores(atlas.path, atlas.manifest, scores)
+    """Read the scores of an atlas if they are there, else make them; gives them with the extras.
+
+    keep    writes what was made into the folder; where that cannot be written to, it is said
+    """
+    known = None if again else read_scores(atlas.path, atlas.manifest)
+    if known is not None and known.options.get("seed") != seed:
+        known = None
+    if known is not None and not extras:
+        return known
+    scores = _with(known or _made(atlas, seed, progress), atlas, extras, seed)
+    if keep:
+        _keep(atlas, scores)
     return scores
+
+
+def _keep(atlas: StoredAtlas, scores: Scores) -> None:
+    try:
+        write_scores(atlas.path, atlas.manifest, scores)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        _log.warning("%s cannot be written to (%s): its scores are not kept", atlas.path, reason)
 
 
 def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
@@ -70,17 +83,29 @@ def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
 
 
 def _made(atlas: StoredAtlas, seed: int, progress: bool, only: set[int] | None = None) -> Scores:
-    layers = sum(len(tower.layers) for tower in atlas.towers)
+    meter = Meter(atlas, seed=seed, only=only)
     count = atlas.manifest.inputs if only is None else len(only)
-    with bar("measuring", count * layers, progress) as draw:
-        collected = collect(atlas, MEASURES, seed, draw, only)
-    rows = [row for one in collected for row in score_rows(atlas, one)]
-    kinds = [row for one in collected for row in kind_rows(atlas, one)]
-    used = {measure.name: told(measure) for one in collected for measure in one.measures}
+    with bar("measuring", count * len(meter.layers), progress) as draw:
+        layers = join(meter.layers, _partials(meter, draw), seed)
+    rows = [row for layer in layers for row in score_rows(atlas, layer)]
+    kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
+    used = {measure.name: told(measure) for layer in meter.layers for measure in layer.measures}
     ordered, words = order_rows(atlas, seed)
     alike, meant = alike_rows(atlas)
     rows, used = rows + ordered + alike, used | words | meant
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
+
+
+def _partials(meter: Meter, draw: Progress) -> Iterator[Partial]:
+    """Every shard, measured when it is asked for."""
+    before = 0
+    for number, shard in enumerate(meter.atlas.manifest.shards):
+
+        def done(count: int, before: int = before) -> None:
+            draw(before + count)
+
+        yield meter.shard(number, done)
+        before += shard.inputs * len(meter.layers)
 
 
 def told(measure: Measure) -> dict[str, str]:
@@ -94,18 +119,23 @@ def told(measure: Measure) -> dict[str, str]:
     }
 
 
-def score_rows(atlas: StoredAtlas, one: Collected) -> list[dict[str, Any]]:
-    shape = len(one.measures), one.layer.heads
-    bounds = np.repeat([measure.bounds for measure in one.measures], one.layer.heads, axis=0)
-    low, high = one.scores.interval(bounds)
-    columns = [array.reshape(shape) for array in (one.scores.value, low, high, one.scores.counts)]
+def score_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:
+    """Rows for the table of scores: a row a measure and head that has an answer."""
+    names, measures, mean = _head_names(atlas, scores), scores.layer.measures, scores.mean
+    low, high = mean.interval(np.repeat([one.bounds for one in measures], len(names), axis=0))
+    columns = np.stack([mean.value, low, high, mean.counts, scores.chance.value])
+    columns = columns.reshape(len(columns), len(measures), len(names))
     return [
-        _row(head_name(atlas, one.tower, one.layer, head), measure.name,
-             [*(column[place, head] for column in columns), one.chances[place, head]])
-        for place, measure in enumerate(one.measures)
-        for head in range(one.layer.heads)
-        if columns[3][place, head]
-    ]  # fmt: skip
+        _row(name, measure.name, columns[:, place, head].tolist())
+        for place, measure in enumerate(measures)
+        for head, name in enumerate(names)
+        if mean.counts[place * len(names) + head]
+    ]
+
+
+def _head_names(atlas: StoredAtlas, scores: LayerScores) -> list[str]:
+    tower, layer = scores.layer.tower, scores.layer.layer
+    return [head_name(atlas, tower, layer, head) for head in range(layer.heads)]
 
 
 def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
@@ -116,18 +146,19 @@ def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def kind_rows(atlas: StoredAtlas, one: Collected) -> list[dict[str, Any]]:
+def kind_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:
+    """Rows for the table of kinds: a row a head that has one."""
     rows = []
-    for head in range(one.layer.heads):
-        found = one.tally.of(head)
+    for head, name in enumerate(_head_names(atlas, scores)):
+        found = scores.tally.of(head)
         if found is None:
             continue
         kind = asdict(found.kind)
         evidence = kind.pop("evidence")
-        row = {"head": head_name(atlas, one.tower, one.layer, head), "kind": kind.pop("name")}
+        row = {"head": name, "kind": kind.pop("name")}
         row |= kind | {"agree": found.agree, "n": found.inputs, "telling": list(found.telling)}
         row |= {f"evidence {shape}": value for shape, value in evidence.items()}
-        rows.append(row | {f"inputs {name}": found.counts[name] for name in KINDS})
+        rows.append(row | {f"inputs {label}": found.counts[label] for label in KINDS})
     return rows
 
 
@@ -156,7 +187,7 @@ def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int
 
 def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any]]:
     mean = boot.Mean(len(names))
-    mean.add(extra.values, boot.draws(seed, list(range(len(extra.values)))))
+    mean.add(extra.values, boot.draws(seed, tuple(range(len(extra.values)))))
     low, high = mean.interval(np.tile(extra.bounds, (len(names), 1)))
     chance = np.full(len(names), np.nan) if extra.chance is None else extra.chance
     columns = (mean.value, low, high, mean.counts, chance)
@@ -170,14 +201,11 @@ def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any
 def values_by_input(atlas: StoredAtlas, name: str, seed: int) -> tuple[Floats, Floats, Measure]:
     """(inputs, heads) and (heads,): one score of a small atlas input by input, and its chance."""
     measure = MEASURES[name]
-    tokens = TokenTable(atlas)
-    columns, chances = [], []
-    for tower in atlas.towers:
-        for layer in tower.layers:
-            gathering = Gathering(atlas, tower, layer, [measure], seed)
-            kept: dict[int, Floats] = {}
-            for shard in range(len(atlas.manifest.shards)):
-                kept |= gathering.add_shard(shard, tokens)
-            columns.append(np.stack([kept[number][0] for number in sorted(kept)]))
-            chances.append(gathering.collected().chances[0])
-    return np.concatenate(columns, 1), np.concatenate(chances), measure
+    meter = Meter(atlas, {name: measure}, seed)
+    partials = [meter.shard(number) for number in range(len(atlas.manifest.shards))]
+    values = [
+        np.concatenate([partial.of(layer)[1][:, 0] for partial in partials])
+        for layer in meter.layers
+    ]
+    chances = [scores.chance.value for scores in join(meter.layers, partials, seed)]
+    return np.concatenate(values, 1), np.concatenate(chances), measure

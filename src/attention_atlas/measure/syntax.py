@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure.conllu import read_conllu
-from attention_atlas.measure.look import Floats
 from attention_atlas.measure.relations import Relations
+from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import Extra
 from attention_atlas.measure.trees import OFFSETS, match, right, walk
 from attention_atlas.store.reader import StoredAtlas
@@ -29,16 +29,21 @@ def syntax(atlas: StoredAtlas, path: str | Path, seed: int = 0) -> tuple[Extra, 
     matched = match(atlas, read_conllu(path), Path(path).name)
     layers = [layer for tower in atlas.towers for layer in tower.layers]
     heads = sum(layer.heads for layer in layers)
-    values = np.full((atlas.manifest.inputs, heads), np.nan)
-    fixed = np.full((atlas.manifest.inputs, len(layers), len(OFFSETS)), np.nan)
+    firsts = np.cumsum([0, *(layer.heads for layer in layers)])
+    count, words = np.zeros((2, atlas.manifest.inputs, heads))
+    fixed = np.zeros((atlas.manifest.inputs, len(layers), len(OFFSETS)))
     relations = Relations(atlas, matched)
-    for one in walk(atlas, matched):
-        links = matched[one.input].linked
-        count, words = right(one.chosen, links, one.seen)
-        if words:
-            values[one.input, one.heads] = count / words
-            fixed[one.input, one.layer] = right(one.fixed, links, one.seen)[0] / words
-        relations.add(one)
+    for choices in walk(atlas, matched):
+        links = matched[choices.input].linked[choices.words]
+        fine, could = right(choices.chosen, links, choices.seen)
+        count[choices.input, choices.heads] += fine
+        words[choices.input, choices.heads] += could
+        if choices.heads.start == firsts[choices.layer]:
+            fixed[choices.input, choices.layer] += right(choices.fixed, links, choices.seen)[0]
+        relations.add(choices)
+    values = np.where(words > 0, count / np.maximum(words, 1), np.nan)
+    of_layer = words[:, firsts[:-1], None]  # heads of a layer are asked for the same words
+    fixed = np.where(of_layer > 0, fixed / np.maximum(of_layer, 1), np.nan)
     baseline = _best(fixed)
     of_head = np.repeat(baseline, [layer.heads for layer in layers])
     extra = Extra(

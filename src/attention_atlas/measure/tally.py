@@ -5,8 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from attention_atlas.measure.kinds import KINDS, MIXED, Judged, Kind, kind_of, make_kind
-from attention_atlas.measure.shapes import ENDS, FARTHEST, NAMES
+from attention_atlas.measure.kinds import (
+    KINDS,
+    LEFT,
+    MIXED,
+    REST,
+    WHOLE,
+    Kind,
+    kind_of,
+    make_kind,
+)
+from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.shape_sums import FARTHEST
+from attention_atlas.measure.shapes import ENDS, NAMES
 
 TELLING = 3  # inputs kept for each head: those that show its kind best
 _OFFSETS = 2 * FARTHEST + 3
@@ -27,26 +38,26 @@ class Tally:
     """Sums for the heads of one layer."""
 
     def __init__(self, heads: int):
-        self.whole, self.rest = np.zeros((heads, len(NAMES))), np.zeros((heads, len(NAMES)))
-        self.left, self.inputs = np.zeros(heads), np.zeros(heads, int)
+        self.evidence, self.inputs = np.zeros((heads, LEFT + 1)), np.zeros(heads, int)
         self.counts = np.zeros((heads, len(KINDS)), int)
         self.offsets = np.zeros((2, heads, _OFFSETS))  # with and without the sink
         self.ends = np.zeros((heads, len(ENDS)))
         self.best: list[dict[str, list[tuple[float, int]]]] = [{} for _ in range(heads)]
 
-    def add(self, judged: Judged, heads: range, number: int) -> None:
-        own = slice(heads.start, heads.stop)
-        self.whole[own] += judged.whole.evidence
-        self.rest[own] += judged.rest.evidence
-        self.left[own] += judged.rest.mass
-        self.inputs[own] += 1
-        index = np.arange(heads.start, heads.stop)
-        for side, shapes in enumerate((judged.whole, judged.rest)):
-            strength = shapes.evidence[:, NAMES.index("parallel")]
-            self.offsets[side, index, shapes.offset + FARTHEST + 1] += strength
-        self.ends[index, judged.whole.end] += judged.whole.evidence[:, NAMES.index("radioactive")]
-        for place, head in enumerate(heads):
-            kind = kind_of(judged, place)
+    def add(self, evidence: Floats, number: int) -> None:
+        """One input's evidence (H, 14); NaN where it was too short."""
+        if np.isnan(evidence).any():
+            return
+        self.evidence += evidence[:, : LEFT + 1]
+        self.inputs += 1
+        heads = np.arange(len(evidence))
+        *offsets, ends = evidence[:, LEFT + 1 :].T.astype(np.intp)
+        for side, (offset, shapes) in enumerate(zip(offsets, (WHOLE, REST), strict=True)):
+            strength = evidence[:, shapes][:, NAMES.index("parallel")]
+            self.offsets[side, heads, offset + FARTHEST + 1] += strength
+        self.ends[heads, ends] += evidence[:, NAMES.index("radioactive")]
+        for head in heads:
+            kind = kind_of(evidence[head])
             self.counts[head, KINDS.index(kind.name)] += 1
             _keep(self.best[head].setdefault(kind.name, []), kind.margin, number)
 
@@ -56,9 +67,10 @@ class Tally:
         if not count:
             return None
         offset, rest_offset = (int(self.offsets[side, head].argmax()) for side in (0, 1))
+        mean = self.evidence[head] / count
         kind = make_kind(
-            self.whole[head] / count, self.rest[head] / count, self.left[head] / count,
-            offset - FARTHEST - 1, rest_offset - FARTHEST - 1, int(self.ends[head].argmax()),
+            mean[WHOLE], mean[REST], float(mean[LEFT]), offset - FARTHEST - 1,
+            rest_offset - FARTHEST - 1, int(self.ends[head].argmax()),
         )  # fmt: skip
         agree = self.counts[head, KINDS.index(kind.name)] / count
         if kind.name != MIXED and agree < 0.5:
@@ -68,9 +80,8 @@ class Tally:
         return HeadKind(kind, float(agree), count, counts, self._telling(head, kind.name))
 
     def _telling(self, head: int, name: str) -> tuple[int, ...]:
-        best = self.best[head].get(name) or [
-            pair for one in self.best[head].values() for pair in one
-        ]
+        of_any_kind = [pair for pairs in self.best[head].values() for pair in pairs]
+        best = self.best[head].get(name) or of_any_kind
         return tuple(number for _, number in sorted(best, reverse=True)[:TELLING])
 
 

@@ -18,8 +18,9 @@ class TokenTable:
         self._streams = frame["stream"].to_numpy()
         self._ids = frame["id"].to_numpy(np.int64)
         self._special = frame["special"].to_numpy(bool)
-        self._punctuation = np.array([is_punctuation(text) for text in frame["text"]], bool)
-        self._punctuation &= ~self._special
+        marks = {text: is_punctuation(text) for text in frame["text"].unique()}
+        self._punctuation = frame["text"].map(marks).to_numpy(bool) & ~self._special
+        self._places: npt.NDArray[np.int64] | None = None
         found = places(frame)
         if found is not None:
             cells = frame[["row", "column"]].to_numpy(np.int64)
@@ -34,8 +35,10 @@ class TokenTable:
         mine = start + np.flatnonzero(self._streams[start:stop] == stream)
         return self._ids[mine], self._special[mine], self._punctuation[mine]
 
-    def places(self, input: int, stream: str) -> npt.NDArray[np.int64]:
+    def places(self, input: int, stream: str) -> npt.NDArray[np.int64] | None:
         """(M, 3): picture, row and column of each token, -1 where it is no patch."""
+        if self._places is None:
+            return None
         start, stop = np.searchsorted(self._inputs, [input, input + 1])
         mine = start + np.flatnonzero(self._streams[start:stop] == stream)
         return np.asarray(self._places[mine])

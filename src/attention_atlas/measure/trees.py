@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.measure.conllu import Sentence
-from attention_atlas.measure.look import Bools, Floats
+from attention_atlas.measure.read_blocks import LARGEST, LayerRows, head_ranges
+from attention_atlas.measure.row_block import Bools, Floats
 from attention_atlas.names.errors import InputError
-from attention_atlas.store.passes import pieces
 from attention_atlas.store.reader import StoredAtlas
 
 REACH = 8  # words; offsets tried for the best fixed one
@@ -47,14 +47,15 @@ class Matched:
 
 @dataclass(frozen=True)
 class Choices:
-    """What some heads, and fixed offsets, choose for each word of one input; −1: nothing."""
+    """What some heads, and fixed offsets, choose for some words of one input; −1: nothing."""
 
     input: int
     layer: int  # its place among all layers
     heads: slice  # their places among all heads
-    chosen: Places  # (H, W)
-    fixed: Places  # (offsets, W)
-    seen: Bools  # (W, W)
+    words: slice  # w of the input's W words
+    chosen: Places  # (H, w)
+    fixed: Places  # (offsets, w)
+    seen: Bools  # (w, W)
 
 
 def match(atlas: StoredAtlas, sentences: Sequence[Sentence], file: str) -> dict[int, Matched]:
@@ -79,47 +80,67 @@ def match(atlas: StoredAtlas, sentences: Sequence[Sentence], file: str) -> dict[
 def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
     """Every head that looks from the first stream at itself, on every input with a tree."""
     stream = atlas.towers[0].layers[0].queries
-    base = number = 0
-    for tower in atlas.towers:
-        for layer in tower.layers:
-            if layer.queries == layer.keys == stream:
-                for shard in range(len(atlas.manifest.shards)):
-                    for piece in pieces(atlas, shard, tower, layer, only=set(matched)):
-                        own = slice(base + piece.heads.start, base + piece.heads.stop)
-                        words = matched[piece.input].words
-                        yield Choices(
-                            piece.input, number, own, *choose(piece.weights, piece.seen, words)
-                        )
-            base += layer.heads
-            number += 1
+    layers = [(tower, layer) for tower in atlas.towers for layer in tower.layers]
+    firsts = np.cumsum([0, *(layer.heads for _, layer in layers)])
+    for place, (tower, layer) in enumerate(layers):
+        if not layer.queries == layer.keys == stream:
+            continue
+        for shard in range(len(atlas.manifest.shards)):
+            rows = LayerRows(atlas, shard, tower, layer)
+            for number in rows.inputs:
+                if number in matched:
+                    for heads, words, chosen in _chosen(rows, number, matched[number].words):
+                        own = slice(firsts[place] + heads.start, firsts[place] + heads.stop)
+                        yield Choices(number, place, own, words, *chosen)
 
 
-def choose(weights: Floats, seen: Bools, words: list[Places]) -> tuple[Places, Places, Bools]:
-    """(H, W) and (offsets, W): the word chosen, and (W, W): which other words a word sees."""
-    attention = by_words(weights, words)
-    other = by_words(seen[None].astype(np.float32), words)[0] > 0
-    np.fill_diagonal(other, False)
+def _chosen(
+    layer_rows: LayerRows, number: int, words: list[Places]
+) -> Iterator[tuple[range, slice, tuple[Places, Places, Bools]]]:
+    """Heads, words and what is chosen for them: as many words at a time as fit into memory."""
+    keys = layer_rows.size(number)[1]
+    for heads in head_ranges(layer_rows.layer, keys):
+        most = max(1, LARGEST // (len(heads) * keys))  # rows
+        parts = np.cumsum([len(tokens) for tokens in words]) // most
+        for part in np.unique(parts):
+            first, last = np.searchsorted(parts, [part, part + 1])
+            rows, places = np.unique(np.concatenate(words[first:last]), return_inverse=True)
+            own = np.split(places, np.cumsum([len(tokens) for tokens in words[first : last - 1]]))
+            weights, seen = layer_rows.weights(number, heads, rows)
+            yield heads, slice(first, last), choose(weights, seen, words, own, int(first))
+
+
+def choose(
+    weights: Floats, seen: Bools, words: list[Places], rows: list[Places], first: int = 0
+) -> tuple[Places, Places, Bools]:
+    """(H, w) and (offsets, w): the word chosen, and (w, W): which other words a word sees.
+
+    For the words from `first` on whose tokens are `rows` of the weights (H, R, M).
+    """
+    attention = by_words(weights, words, rows)
+    other = by_words(seen[None].astype(np.float32), words, rows)[0] > 0
+    other[np.arange(len(rows)), first + np.arange(len(rows))] = False
     attention = np.where(other, attention, 0)
-    return np.where(attention.max(2) > 0, attention.argmax(2), -1), _fixed(other), other
+    return np.where(attention.max(2) > 0, attention.argmax(2), -1), _fixed(other, first), other
 
 
-def by_words(weights: Floats, words: list[Places]) -> Floats:
-    """(H, W, W) from (H, N, N)."""
+def by_words(weights: Floats, words: list[Places], rows: list[Places]) -> Floats:
+    """(H, w, W) from (H, R, M)."""
     columns = np.stack([weights[:, :, tokens].sum(2) for tokens in words], 2)
-    return np.stack([columns[:, tokens].mean(1) for tokens in words], 1)
+    return np.stack([columns[:, tokens].mean(1) for tokens in rows], 1)
 
 
-def _fixed(seen: Bools) -> Places:
-    """(offsets, W): the word so far away, where it is there to be seen."""
-    places = np.arange(len(seen))
-    targets = places + np.array(OFFSETS)[:, None]
-    inside = (targets >= 0) & (targets < len(seen))
-    there = inside & seen[places, np.where(inside, targets, 0)]
+def _fixed(seen: Bools, first: int) -> Places:
+    """(offsets, w): the word so far away, where it is there to be seen."""
+    index = np.arange(len(seen))
+    targets = first + index + np.array(OFFSETS)[:, None]
+    inside = (targets >= 0) & (targets < seen.shape[1])
+    there = inside & seen[index, np.where(inside, targets, 0)]
     return np.where(there, targets, -1)
 
 
 def right(chosen: Places, links: Bools, seen: Bools) -> tuple[Places, int]:
-    """(H,): how many words chose one that `links` names, and how many could have."""
+    """(H,): how many words chose one that `links` (w, W) names, and how many could have."""
     words = np.flatnonzero((links & seen).any(1))
     picked = chosen[:, words]
     fine = (picked >= 0) & links[words, np.maximum(picked, 0)]

@@ -1,11 +1,14 @@
 """How sure is a head of one key a row?"""
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def confidence(look: Look) -> Floats:
-    return row_mean(look.weights.max(2), look.choosing)
+def confidence(block: RowBlock) -> Floats:
+    return np.asarray(block.weights.max(2))
 
 
 MEASURE = Measure(
@@ -14,6 +17,6 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of maxⱼ w",
     "Voita et al. 2019, Analyzing Multi-Head Self-Attention",
     "even",
-    confidence,
+    RowMean(confidence),
     bounds=SHARE,
 )

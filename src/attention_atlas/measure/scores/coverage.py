@@ -2,17 +2,24 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, nothing
+from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def coverage(look: Look) -> Floats:
-    if not look.choosing.any():
-        return nothing(look)
-    got = look.weights[:, look.choosing].sum(1)  # (H, M)
-    got = got / np.maximum(got.sum(1, keepdims=True), 1e-9)
-    bits = -(got * np.log(np.maximum(got, 1e-12))).sum(1)
-    return np.asarray(np.exp(bits) / look.seen.any(0).sum())
+class Coverage(Accumulator):
+    """Keeps what each key got, and how many rows see it."""
+
+    def state(self, block: RowBlock) -> State:
+        got = np.matmul(block.choosing.astype(block.weights.dtype), block.weights)  # (H, M)
+        return got.astype(np.float64), block.seen.sum(0)
+
+    def value(self, state: State) -> Floats:
+        got, seen = state
+        total = got.sum(1, keepdims=True)
+        shares = got / np.maximum(total, 1e-9)
+        bits = -(shares * np.log(np.maximum(shares, 1e-12))).sum(1)
+        return np.where(total[:, 0] > 0, np.exp(bits) / (seen > 0).sum(), np.nan)
 
 
 MEASURE = Measure(
@@ -21,6 +28,6 @@ MEASURE = Measure(
     "exp(entropy of Σᵢ w over rows with n ≥ 2, as shares of keys) / number of keys",
     "after the coverage of Tu et al. 2016; perplexity in place of counts",
     "shuffled",
-    coverage,
+    Coverage(),
     bounds=SHARE,
 )

@@ -1,16 +1,16 @@
 """How much does a head look at delimiters: special tokens after the first, and punctuation?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, row_mean
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def delimiter(look: Look) -> Floats:
-    marks = look.special | look.punctuation
+def delimiter(block: RowBlock) -> Floats:
+    marks = block.keys.special | block.keys.punctuation
     marks[0] = False
-    if not marks.any():
-        return nothing(look)
-    there = look.choosing & (look.seen & marks).any(1)
-    return row_mean(look.weights[:, :, marks].sum(2), there)
+    return np.where(block.seen[:, marks].any(1), block.weights[:, :, marks].sum(2), np.nan)
 
 
 MEASURE = Measure(
@@ -19,6 +19,6 @@ MEASURE = Measure(
     "mean over rows that see one of Σ w on special tokens after the first and on punctuation",
     "Clark et al. 2019, What Does BERT Look At?",
     "shuffled",
-    delimiter,
+    RowMean(delimiter),
     bounds=SHARE,
 )

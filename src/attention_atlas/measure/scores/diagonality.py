@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def diagonality(look: Look) -> Floats:
-    farthest = (look.distance * look.seen).max(1)  # (N,)
-    mean = np.einsum("hnm,nm->hn", look.weights, look.distance)
-    return row_mean(1 - mean / np.maximum(farthest, 1), look.choosing & (farthest > 0))
+def diagonality(block: RowBlock) -> Floats:
+    farthest = (block.distance * block.seen).max(1)  # (R,)
+    mean = np.einsum("hrm,rm->hr", block.weights, block.distance)
+    return np.where(farthest > 0, 1 - mean / np.maximum(farthest, 1), np.nan)
 
 
 MEASURE = Measure(
@@ -18,7 +19,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of 1 − Σⱼ w |i − j| / max |i − j| over the keys seen",
     "Zhang et al. 2021, On the Usefulness of Self-Attention for Speech Recognition",
     "shuffled",
-    diagonality,
+    RowMean(diagonality),
     square=True,
     bounds=SHARE,
 )

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import AT_LEAST_0, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def distance(look: Look) -> Floats:
-    return row_mean(np.einsum("hnm,nm->hn", look.weights, look.distance), look.choosing)
+def distance(block: RowBlock) -> Floats:
+    return np.asarray(np.einsum("hrm,rm->hr", block.weights, block.distance))
 
 
 MEASURE = Measure(
@@ -16,7 +17,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of Σⱼ w |i − j|",
     "Vig & Belinkov 2019, Analyzing the Structure of Attention",
     "shuffled",
-    distance,
+    RowMean(distance),
     square=True,
     bounds=AT_LEAST_0,
 )

@@ -2,25 +2,38 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, nothing
+from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def distance_dot(look: Look) -> Floats:
-    assert look.query is not None and look.key is not None
-    if look.seen.sum() < 3:
-        return nothing(look)
-    dots = np.einsum("hnd,hmd->hnm", look.query, look.key, optimize=True)
-    squares = [np.square(one).sum(2) for one in (look.query, look.key)]
-    away = np.sqrt(np.maximum(squares[0][:, :, None] + squares[1][:, None] - 2 * dots, 0))
-    return correlation(dots[:, look.seen], away[:, look.seen])
+class DistanceDot(Accumulator):
+    """Keeps the number of pairs, both means, and the squares and products about the means."""
 
+    def state(self, block: RowBlock) -> State:
+        assert block.query is not None and block.keys.vectors is not None
+        dots = np.matmul(block.query, block.keys.vectors.swapaxes(1, 2))
+        squares = np.square(block.query).sum(2), np.square(block.keys.vectors).sum(2)
+        away = np.sqrt(np.maximum(squares[0][:, :, None] + squares[1][:, None] - 2 * dots, 0))
+        a, b = (pairs[:, block.seen].astype(np.float64) for pairs in (dots, away))  # (H, pairs)
+        count = np.array(a.shape[1], np.float64)
+        means = [pairs.sum(1) / np.maximum(count, 1) for pairs in (a, b)]
+        a, b = a - means[0][:, None], b - means[1][:, None]
+        return count, *means, (a * a).sum(1), (b * b).sum(1), (a * b).sum(1)
 
-def correlation(a: Floats, b: Floats) -> Floats:
-    """(H,): Pearson's, over the last axis of (H, pairs)."""
-    a, b = (one - one.mean(1, keepdims=True) for one in (a, b))
-    size = np.sqrt((a * a).sum(1) * (b * b).sum(1))
-    return np.where(size > 1e-12, (a * b).sum(1) / np.maximum(size, 1e-12), np.nan)
+    def join(self, one: State, other: State) -> State:
+        """Chan et al. 1979: as exact as if all pairs were taken about their common mean."""
+        count = one[0] + other[0]
+        a, b = (other[side] - one[side] for side in (1, 2))
+        part, both = other[0] / np.maximum(count, 1), one[0] * other[0] / np.maximum(count, 1)
+        apart = a * a, b * b, a * b
+        moments = (x + y + both * z for x, y, z in zip(one[3:], other[3:], apart, strict=True))
+        return count, one[1] + part * a, one[2] + part * b, *moments
+
+    def value(self, state: State) -> Floats:
+        count, _, _, aa, bb, ab = state
+        size = np.sqrt(aa * bb)
+        return np.where((count > 2) & (size > 1e-12), ab / np.maximum(size, 1e-12), np.nan)
 
 
 MEASURE = Measure(
@@ -29,7 +42,7 @@ MEASURE = Measure(
     "Pearson correlation of |q − k| and q·k over the pairs seen",
     "Yeh et al. 2023, AttentionViz",
     "zero",
-    distance_dot,
+    DistanceDot(),
     needs="vectors",
     bounds=(-1.0, 1.0),
 )

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def entropy(look: Look) -> Floats:
-    logs = np.log(np.maximum(look.weights, np.float32(1e-12)))
-    bits = -np.einsum("hnm,hnm->hn", look.weights, logs)
-    return row_mean(bits / np.log(np.maximum(look.keys, 2)), look.choosing)
+def entropy(block: RowBlock) -> Floats:
+    logs = np.log(np.maximum(block.weights, np.float32(1e-12)))
+    bits = -np.einsum("hrm,hrm->hr", block.weights, logs)
+    return np.asarray(bits / np.log(np.maximum(block.visible, 2)))
 
 
 MEASURE = Measure(
@@ -18,6 +19,6 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of −Σⱼ w log w / log n",
     "Clark et al. 2019, What Does BERT Look At?",
     "even",
-    entropy,
+    RowMean(entropy),
     bounds=SHARE,
 )

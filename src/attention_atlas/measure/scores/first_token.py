@@ -1,11 +1,14 @@
 """How much does a head rest on the first token?"""
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def first_token(look: Look) -> Floats:
-    return row_mean(look.weights[:, :, 0], look.choosing & look.seen[:, 0])
+def first_token(block: RowBlock) -> Floats:
+    return np.where(block.seen[:, 0], block.weights[:, :, 0], np.nan)
 
 
 MEASURE = Measure(
@@ -14,6 +17,6 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of w on the first token",
     "Vig & Belinkov 2019; Xiao et al. 2023, attention sinks",
     "shuffled",
-    first_token,
+    RowMean(first_token),
     bounds=SHARE,
 )

@@ -1,14 +1,12 @@
 """How much does a picture look at words?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def image_to_text(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    words = ~look.patches & ~look.special
-    return share_of(look, look.patches[:, None] & words[None])
+def image_to_text(block: RowBlock) -> Floats:
+    return block.share(block.patch_rows[:, None] & block.keys.words)
 
 
 MEASURE = Measure(
@@ -17,7 +15,7 @@ MEASURE = Measure(
     "mean over tokens of pictures that see some of Σ w on words",
     "Aflalo et al. 2022, VL-InterpreT",
     "shuffled",
-    image_to_text,
+    RowMean(image_to_text),
     needs="mixed",
     square=True,
 )

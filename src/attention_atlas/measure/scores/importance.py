@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look
+from attention_atlas.measure.accumulate import RowMaximum
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def importance(look: Look) -> Floats:
-    return np.asarray(look.weights.max((1, 2)))
+def importance(block: RowBlock) -> Floats:
+    return np.asarray(block.weights.max(2))
 
 
 MEASURE = Measure(
@@ -16,6 +17,6 @@ MEASURE = Measure(
     "max over rows and keys of w",
     "Guo, Interpretability analysis in transformers based on attention visualization, (2)",
     "even",
-    importance,
+    RowMaximum(importance),
     bounds=SHARE,
 )

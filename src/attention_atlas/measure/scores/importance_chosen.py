@@ -5,14 +5,13 @@ A causal model's first row sees one key, so its weight is 1 whatever the head do
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, nothing
+from attention_atlas.measure.accumulate import RowMaximum
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def importance_chosen(look: Look) -> Floats:
-    if not look.choosing.any():
-        return nothing(look)
-    return np.asarray(look.weights[:, look.choosing].max((1, 2)))
+def importance_chosen(block: RowBlock) -> Floats:
+    return np.where(block.choosing, block.weights.max(2), np.nan)
 
 
 MEASURE = Measure(
@@ -21,6 +20,6 @@ MEASURE = Measure(
     "max over rows with n ≥ 2 and keys of w",
     "ours: the study's importance without rows that see one key",
     "even",
-    importance_chosen,
+    RowMaximum(importance_chosen),
     bounds=SHARE,
 )

@@ -1,12 +1,18 @@
 """How much does a token look at what followed its earlier copies?"""
 
-from attention_atlas.measure.copies import copies
-from attention_atlas.measure.look import Floats, Look
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.scores.duplicate import earlier_copies
 
 
-def induction(look: Look) -> Floats:
-    return copies(look, shift=1)
+def induction(block: RowBlock) -> Floats:
+    after = np.zeros_like(block.seen)
+    after[:, 1:] = earlier_copies(block)[:, :-1]
+    earlier = np.arange(after.shape[1]) < block.rows[:, None]  # what followed came before, too
+    return block.share(after & earlier)
 
 
 MEASURE = Measure(
@@ -15,7 +21,7 @@ MEASURE = Measure(
     "mean over rows whose token came before of Σ w on the tokens that followed its earlier copies",
     "Olsson et al. 2022, In-context Learning and Induction Heads",
     "shuffled",
-    induction,
+    RowMean(induction),
     square=True,
     bounds=SHARE,
 )

@@ -1,12 +1,12 @@
 """How much does a head look one token ahead? Causal heads cannot, and give no answer."""
 
-from attention_atlas.measure.diagonal import diagonal
-from attention_atlas.measure.look import Floats, Look
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def next_token(look: Look) -> Floats:
-    return diagonal(look, 1)
+def next_token(block: RowBlock) -> Floats:
+    return block.at(1)
 
 
 MEASURE = Measure(
@@ -15,7 +15,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 that see key i + 1 of w on it",
     "Voita et al. 2019, positional heads",
     "shuffled",
-    next_token,
+    RowMean(next_token),
     square=True,
     bounds=SHARE,
 )

@@ -2,14 +2,23 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look
+from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def norm_gap(look: Look) -> Floats:
-    assert look.query is not None and look.key is not None
-    query, key = (np.linalg.norm(one, axis=2).mean(1) for one in (look.query, look.key))
-    return np.asarray(np.log2(np.maximum(query, 1e-9) / np.maximum(key, 1e-9)))
+class NormGap(Accumulator):
+    """Keeps, summed over rows, the length of the query and the mean length of the keys."""
+
+    def state(self, block: RowBlock) -> State:
+        assert block.query is not None
+        queries = np.linalg.norm(block.query, axis=2).sum(1, dtype=np.float64)
+        rows = np.float64(len(block.rows))
+        return queries, rows * block.keys.vector_lengths.mean(1, dtype=np.float64), np.array(rows)
+
+    def value(self, state: State) -> Floats:
+        queries, keys, rows = state
+        return np.asarray(np.log2(np.maximum(queries / rows, 1e-9) / np.maximum(keys / rows, 1e-9)))
 
 
 MEASURE = Measure(
@@ -18,6 +27,6 @@ MEASURE = Measure(
     "log₂ of mean |q| / mean |k|",
     "Yeh et al. 2023, AttentionViz",
     "zero",
-    norm_gap,
+    NormGap(),
     needs="vectors",
 )

@@ -1,13 +1,12 @@
 """How much do patches look at class and register tokens?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def patch_class(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    return share_of(look, look.patches[:, None] & look.special[None])
+def patch_class(block: RowBlock) -> Floats:
+    return block.share(block.patch_rows[:, None] & block.keys.special)
 
 
 MEASURE = Measure(
@@ -16,7 +15,7 @@ MEASURE = Measure(
     "mean over patches of Σ w on class and register tokens",
     "Darcet et al. 2024, Vision Transformers Need Registers",
     "shuffled",
-    patch_class,
+    RowMean(patch_class),
     needs="patches",
     square=True,
 )

@@ -1,13 +1,15 @@
 """How much does a patch look along its own column?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def patch_column(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    return share_of(look, look.beside & (look.steps[:, :, 1] == 0) & (look.steps[:, :, 0] != 0))
+def patch_column(block: RowBlock) -> Floats:
+    down, right = np.moveaxis(block.steps, 2, 0)
+    return block.share(block.beside & (right == 0) & (down != 0))
 
 
 MEASURE = Measure(
@@ -16,7 +18,7 @@ MEASURE = Measure(
     "mean over patches of Σ w on the other patches of the same column",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    patch_column,
+    RowMean(patch_column),
     needs="patches",
     square=True,
 )

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def patch_neighbour(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    return share_of(look, look.beside & (np.abs(look.steps).max(2) == 1))
+def patch_neighbour(block: RowBlock) -> Floats:
+    return block.share(block.beside & (np.abs(block.steps).max(2) == 1))
 
 
 MEASURE = Measure(
@@ -18,7 +17,7 @@ MEASURE = Measure(
     "mean over patches of Σ w on the patches one step away, across corners too",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    patch_neighbour,
+    RowMean(patch_neighbour),
     needs="patches",
     square=True,
 )

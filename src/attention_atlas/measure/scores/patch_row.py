@@ -1,13 +1,15 @@
 """How much does a patch look along its own row?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+import numpy as np
+
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def patch_row(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    return share_of(look, look.beside & (look.steps[:, :, 0] == 0) & (look.steps[:, :, 1] != 0))
+def patch_row(block: RowBlock) -> Floats:
+    down, right = np.moveaxis(block.steps, 2, 0)
+    return block.share(block.beside & (down == 0) & (right != 0))
 
 
 MEASURE = Measure(
@@ -16,7 +18,7 @@ MEASURE = Measure(
     "mean over patches of Σ w on the other patches of the same row",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    patch_row,
+    RowMean(patch_row),
     needs="patches",
     square=True,
 )

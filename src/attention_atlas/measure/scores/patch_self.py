@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def patch_self(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    return share_of(look, look.beside & np.eye(len(look.seen), dtype=bool))
+def patch_self(block: RowBlock) -> Floats:
+    return np.where(block.patch_rows, block.at(0), np.nan)
 
 
 MEASURE = Measure(
@@ -18,7 +17,7 @@ MEASURE = Measure(
     "mean over patches of w on the patch itself",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    patch_self,
+    RowMean(patch_self),
     needs="patches",
     square=True,
 )

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
-def looks(step: tuple[int, int]) -> Callable[[Look], Floats]:
-    def share(look: Look) -> Floats:
-        if look.place is None:
-            return nothing(look)
-        return share_of(look, look.beside & (look.steps == step).all(2))
-
-    return share
+def looks(step: tuple[int, int]) -> Callable[[RowBlock], Floats]:
+    """What gives the weight on the patch that is one step away."""
+    return lambda block: block.share(block.beside & (block.steps == step).all(2))
 
 
 MEASURES = tuple(
@@ -24,7 +21,7 @@ MEASURES = tuple(
         f"mean over patches that have one there of w on the next patch {name}",
         "Yeh et al. 2023, AttentionViz",
         "shuffled",
-        looks(step),
+        RowMean(looks(step)),
         needs="patches",
         square=True,
     )

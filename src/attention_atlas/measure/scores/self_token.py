@@ -1,12 +1,12 @@
 """How much does each token look at itself?"""
 
-from attention_atlas.measure.diagonal import diagonal
-from attention_atlas.measure.look import Floats, Look
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def self_token(look: Look) -> Floats:
-    return diagonal(look, 0)
+def self_token(block: RowBlock) -> Floats:
+    return block.at(0)
 
 
 MEASURE = Measure(
@@ -15,7 +15,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 that see key i of w on it",
     "Kovaleva et al. 2019, diagonal heads",
     "shuffled",
-    self_token,
+    RowMean(self_token),
     square=True,
     bounds=SHARE,
 )

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import AT_LEAST_0, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def spread(look: Look) -> Floats:
-    mean = np.einsum("hnm,nm->hn", look.weights, look.distance)
-    square = np.einsum("hnm,nm->hn", look.weights, look.distance**2)
-    mass = np.maximum(look.weights.sum(2), 1e-9)
-    return row_mean(np.sqrt(np.maximum(square / mass - (mean / mass) ** 2, 0)), look.choosing)
+def spread(block: RowBlock) -> Floats:
+    mean = np.einsum("hrm,rm->hr", block.weights, block.distance)
+    square = np.einsum("hrm,rm->hr", block.weights, block.distance**2)
+    mass = np.maximum(block.weights.sum(2), 1e-9)
+    return np.asarray(np.sqrt(np.maximum(square / mass - (mean / mass) ** 2, 0)))
 
 
 MEASURE = Measure(
@@ -19,7 +20,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of the standard deviation of |i − j| under w",
     "goes with distance, Vig & Belinkov 2019",
     "shuffled",
-    spread,
+    RowMean(spread),
     square=True,
     bounds=AT_LEAST_0,
 )

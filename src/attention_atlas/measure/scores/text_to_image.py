@@ -1,14 +1,12 @@
 """How much do words look at a picture?"""
 
-from attention_atlas.measure.look import Floats, Look, nothing, share_of
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def text_to_image(look: Look) -> Floats:
-    if look.place is None:
-        return nothing(look)
-    words = ~look.patches & ~look.special
-    return share_of(look, words[:, None] & look.patches[None])
+def text_to_image(block: RowBlock) -> Floats:
+    return block.share(block.keys.words[block.rows, None] & block.keys.patches)
 
 
 MEASURE = Measure(
@@ -17,7 +15,7 @@ MEASURE = Measure(
     "mean over words that see some of Σ w on the tokens of pictures",
     "Aflalo et al. 2022, VL-InterpreT",
     "shuffled",
-    text_to_image,
+    RowMean(text_to_image),
     needs="mixed",
     square=True,
 )

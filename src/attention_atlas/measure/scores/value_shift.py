@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from attention_atlas.measure.look import Floats, Look, row_mean
+from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
 
 
-def value_shift(look: Look) -> Floats:
-    assert look.value is not None
-    moved = look.weights * np.linalg.norm(look.value, axis=2)[:, None, :]
-    moved = moved / np.maximum(moved.sum(2, keepdims=True), 1e-12)
-    plain = look.weights / np.maximum(look.weights.sum(2, keepdims=True), 1e-12)
-    return row_mean(np.abs(moved - plain).sum(2) / 2, look.choosing)
+def value_shift(block: RowBlock) -> Floats:
+    moved = block.weights * block.keys.value_lengths[:, None, :]
+    moved /= np.maximum(moved.sum(2, keepdims=True), 1e-12)
+    moved -= block.weights / np.maximum(block.weights.sum(2, keepdims=True), 1e-12)
+    return np.asarray(np.abs(moved).sum(2) / 2)
 
 
 MEASURE = Measure(
@@ -20,7 +20,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of ½ Σⱼ |w‖v‖ / Σₖ w‖v‖ − w|",
     "after Kobayashi et al. 2020, Attention is Not Only a Weight; before the output projection",
     "shuffled",
-    value_shift,
+    RowMean(value_shift),
     needs="values",
     bounds=SHARE,
 )

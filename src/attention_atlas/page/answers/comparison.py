@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure.alike import LONGEST, scaled
-from attention_atlas.measure.compare import Comparison, compare, shared_inputs
+from attention_atlas.measure.compare import ModelComparison, compare, shared_inputs
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.look import Floats
+from attention_atlas.measure.row_block import Floats
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.heads import SMALL
@@ -105,7 +105,7 @@ def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
         )
 
 
-def _compared(made: Comparison, at: int, heads: list[str], way: str) -> wire.Compared:
+def _compared(made: ModelComparison, at: int, heads: list[str], way: str) -> wire.Compared:
     name, scores = made.names[at], made.scores[at]
     kinds = scores.kinds.set_index("head")["kind"].reindex(heads)
     known = [KINDS.index(kind) if isinstance(kind, str) else 255 for kind in kinds]
@@ -126,7 +126,7 @@ def _column(frame: pd.DataFrame, name: str) -> dict[str, float]:
     return {str(row): float(value) for row, value in frame[name].items()}
 
 
-def _counterparts(made: Comparison, model: int) -> wire.Counterparts:
+def _counterparts(made: ModelComparison, model: int) -> wire.Counterparts:
     away = made.between(0, model)
     same = np.diagonal(away) if made.heads[0] == made.heads[model] else None
     return wire.Counterparts(

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from attention_atlas.measure.alike import Alike, alike
+from attention_atlas.measure.alike import HeadsAlike, alike
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.card import card
 from attention_atlas.measure.kinds import KINDS
@@ -20,7 +20,7 @@ from attention_atlas.store.scores import Scores
 
 SMALL = 10_000  # heads × inputs that are measured while a person waits: seconds
 _measuring = Lock()  # a page asks for scores and for heads alike at once
-_alike: WeakKeyDictionary[StoredAtlas, Alike] = WeakKeyDictionary()
+_alike: WeakKeyDictionary[StoredAtlas, HeadsAlike] = WeakKeyDictionary()
 
 
 def can_measure(atlas: StoredAtlas) -> bool:
@@ -82,7 +82,7 @@ def alike_heads(subject: Subject) -> wire.Alike:
     )  # fmt: skip
 
 
-def _similar(atlas: StoredAtlas) -> Alike:
+def _similar(atlas: StoredAtlas) -> HeadsAlike:
     if atlas not in _alike:
         _alike[atlas] = alike(atlas)
     return _alike[atlas]

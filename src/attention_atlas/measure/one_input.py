@@ -1,0 +1,67 @@
+"""What do all measures give for one input that comes in blocks of rows?"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.kinds import Evidence
+from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.row_block import Floats, RowBlock
+
+
+@dataclass(frozen=True)
+class InputScores:
+    """What some heads got on one input."""
+
+    scores: Floats  # (measures, H); NaN: no answer
+    chance: Floats  # (measures, H): what each measure would give by chance
+    evidence: Floats  # (H, 14): for their kinds
+
+
+def measure_blocks(
+    measures: Sequence[Measure], blocks: Iterable[RowBlock], dice: np.random.Generator
+) -> InputScores:
+    """Measure one input from its blocks, which come in order and are each looked at once."""
+    by_chance = {name: [one for one in measures if one.chance == name] for name in _CHANCES}
+    scores, kinds = _Running([measure.of for measure in measures]), _Running([Evidence()])
+    shuffled, even = (_Running([one.of for one in by_chance[name]]) for name in _CHANCES)
+    for block in blocks:
+        scores.add(block)
+        kinds.add(block)
+        shuffled.add(block.shuffled(dice))
+        even.add(block.even())
+    (evidence,) = kinds.values()
+    chance = {
+        measure.name: value
+        for name, running in zip(_CHANCES, (shuffled, even), strict=True)
+        for measure, value in zip(by_chance[name], running.values(), strict=True)
+    }
+    shape, none = (len(measures), len(evidence)), np.zeros(1)
+    by_measure = [np.broadcast_to(chance.get(one.name, none), shape[1:]) for one in measures]
+    return InputScores(
+        np.array(scores.values()).reshape(shape), np.array(by_measure).reshape(shape), evidence
+    )
+
+
+_CHANCES = ("shuffled", "even")  # those that must be measured
+
+
+class _Running:
+    """Some accumulators with their states so far."""
+
+    def __init__(self, accumulators: Sequence[Accumulator]):
+        self._accumulators = accumulators
+        self._states: list[State] = []
+
+    def add(self, block: RowBlock) -> None:
+        fresh = [accumulator.state(block) for accumulator in self._accumulators]
+        if self._states:
+            before = zip(self._accumulators, self._states, fresh, strict=True)
+            fresh = [accumulator.join(one, other) for accumulator, one, other in before]
+        self._states = fresh
+
+    def values(self) -> list[Floats]:
+        both = zip(self._accumulators, self._states, strict=True)
+        return [accumulator.value(state) for accumulator, state in both]

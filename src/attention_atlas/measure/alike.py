@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 from attention_atlas.measure.read_blocks import LayerRows, Rows
 from attention_atlas.measure.row_block import Floats
@@ -115,6 +113,9 @@ def scaled(divergence: Floats) -> Floats:
 
 def clusters(divergence: Floats, cut: float = CUT) -> npt.NDArray[np.intp]:
     """(heads,): average linkage, cut at `cut` bits; 0 is the largest cluster."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # slow to import, seldom needed
+    from scipy.spatial.distance import squareform
+
     if len(divergence) < 2:
         return np.zeros(len(divergence), np.intp)
     apart = squareform((divergence + divergence.T) / 2, checks=False)

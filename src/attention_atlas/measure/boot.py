@@ -9,7 +9,7 @@ inputs is too narrow, but never beyond what the score can be. Below three inputs
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from attention_atlas.measure.row_block import Bools, Floats
 
@@ -91,4 +91,4 @@ def wider(count: int) -> float:
     if count < FEWEST:
         return 1.0
     tail, free = (1 + LEVEL) / 2, count - 1
-    return float(stats.t.ppf(tail, free) / stats.norm.ppf(tail) * np.sqrt(count / free))
+    return float(stdtrit(free, tail) / ndtri(tail) * np.sqrt(count / free))

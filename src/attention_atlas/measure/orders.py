@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import rankdata
 
 from attention_atlas.images.upright import CYCLIC
 from attention_atlas.measure.row_block import Floats
@@ -166,6 +165,8 @@ def scorer(plane: Floats, period: float | None) -> Callable[[npt.NDArray[Any]], 
 
 def _ranks(values: Floats) -> Floats:
     """From 0 along the last axis; equal values share the mean of their ranks."""
+    from scipy.stats import rankdata  # takes a second to import, and only pictures need it
+
     return np.asarray(rankdata(values, axis=-1) - 1)
 
 

@@ -20,6 +20,7 @@ from attention_atlas.measure.shards import Meter, Partial, measure_shard
 from attention_atlas.measure.tokens import TokenTable
 from tests import atlases
 from tests.measure.made_blocks import cut, random_block
+from tests.tolerance import reading_tolerance
 
 N = 24
 TEXTS: list[Any] = [atlases.SENTENCE, atlases.OTHER, "One, two, one, two, one.", "Yes."]
@@ -72,15 +73,6 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
     return atlases.seq2seq(tmp_path_factory.mktemp("blocks"))
 
 
-def largest_logit(atlas: aa.Atlas, head: str) -> float:
-    """Over all pairs of Σ |q k| scale, which bounds every sum on the way to a logit."""
-    sizes = [
-        np.abs(atlas.queries(head, number)) @ np.abs(atlas.keys(head, number)).T
-        for number in range(len(atlas))
-    ]
-    return float(max(size.max() for size in sizes)) * atlas.terms(head).scale
-
-
 @pytest.mark.parametrize("which", ["atlas", "seq2seq"])
 def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
     which: str, request: pytest.FixtureRequest
@@ -90,8 +82,6 @@ def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
     for tower in atlas.towers:
         layer = tower.layers[1]
         name = f"{tower.name}.L1H0" if len(atlas.towers) > 1 else "L1H0"
-        # D roundings of a logit, which a softmax at most doubles
-        off = 2 * layer.width * np.finfo(np.float32).eps * largest_logit(atlas, name)
         rows = LayerRows(atlas, 0, tower, layer)
         for number in rows.inputs:
             n, m = rows.size(number)
@@ -100,6 +90,7 @@ def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
                 assert [len(block.rows) for block in blocks[:-1]] == [7] * ((n - 1) // 7)
                 weights = np.concatenate([block.weights for block in blocks], 1)
                 expected = atlas.layer_weights(number, 1, tower.name)
+                off = reading_tolerance(atlas, number)
                 assert np.abs(weights - expected[heads.start : heads.stop]).max() <= off
                 seen = np.concatenate([block.seen for block in blocks])
                 assert (seen == atlas.terms(name, number).seen).all()
@@ -129,14 +120,18 @@ def test_scores_of_an_atlas_do_not_depend_on_the_size_of_blocks(atlas: aa.Atlas)
     """Blocks of a row and a head, against all rows and heads at once."""
     longest = int(atlas.tokens().groupby("input").size().max())
     small, whole = Meter(atlas, largest=longest), Meter(atlas)
-    logit = max(largest_logit(atlas, str(name)) for name in atlas.heads()["head"])
-    width = atlas.towers[0].layers[0].width
-    # D roundings of a logit, doubled by the softmax, times up to M tokens of distance
-    off = float(2 * width * np.finfo(np.float32).eps * logit * longest)
-    one, other = small.shard(0).arrays, whole.shard(0).arrays
-    assert list(one) == list(other)
-    for name, array in one.items():
-        assert array == pytest.approx(other[name], abs=off, nan_ok=True), name
+    # M weights of a row, each times up to M tokens of distance; w log w is off by less than that
+    off = longest**2 * max(reading_tolerance(atlas, number) for number in range(len(atlas)))
+    one, other = small.shard(0), whole.shard(0)
+    for layer in whole.layers:
+        for name, got, expected in zip(
+            [measure.name for measure in layer.measures], np.moveaxis(one.of(layer)[1], 1, 0),
+            np.moveaxis(other.of(layer)[1], 1, 0), strict=True,
+        ):  # fmt: skip
+            root = np.sqrt(longest * off)  # of a difference of squares of distances
+            most = float(root) if name == "spread" else off
+            assert got == pytest.approx(expected, abs=most, nan_ok=True), name
+        assert (np.isnan(one.of(layer)[2]) == np.isnan(other.of(layer)[2])).all()
 
 
 # Shards apart -------------------------------------------------------------------------------------

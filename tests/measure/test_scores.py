@@ -1,5 +1,6 @@
 """Every score is what a slow, plain version of its formula gives; intervals keep their promise."""
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,12 @@ def test_every_measure_has_a_plain_version_and_says_what_it_is() -> None:
 @pytest.mark.parametrize("name", MEASURES)
 @settings(max_examples=25)
 @given(
-    n=st.integers(1, LONGEST), causal=st.booleans(), window=st.integers(1, 20), seed=st.integers(0, 999),
+    n=st.integers(1, LONGEST),
+    causal=st.booleans(),
+    window=st.integers(1, 20),
+    seed=st.integers(0, 999),
     rows=st.integers(1, LONGEST),
-)  # fmt: skip
+)
 def test_scores_of_random_weights_equal_the_plain_ones(
     name: str, n: int, causal: bool, window: int, seed: int, rows: int
 ) -> None:
@@ -220,3 +224,16 @@ def test_the_width_of_an_interval_is_that_of_a_t_interval() -> None:
     # t for 2 and 29 degrees of freedom, 97.5 %, as printed in tables; the normal one is 1.960
     assert boot.wider(3) == pytest.approx(4.303 / 1.960 * np.sqrt(3 / 2), rel=1e-3)
     assert boot.wider(30) == pytest.approx(2.045 / 1.960 * np.sqrt(30 / 29), rel=1e-3)
+
+
+def test_a_folder_that_cannot_be_written_to_is_measured_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    atlas = aa.capture("builtin:gpt", SENTENCE, path=tmp_path / "ro.atlas", progress=False)
+    monkeypatch.setattr("attention_atlas.store.files.write_table", refuse)
+    scores = measure_atlas(atlas, progress=False)
+    assert len(scores.kinds) == 36 and atlas.scores() is None
+    assert "ro.atlas cannot be written to (Read-only file system)" in caplog.text

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.measure.run import measure_atlas
 from attention_atlas.page.hosts.export import page_pieces
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire import wire
@@ -27,7 +28,8 @@ def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers
     told = wire.unpack(packet)
     atlas = answers.subject
     assert isinstance(atlas, aa.Atlas)
-    frame = atlas.heads().set_index("head")
+    scores = measure_atlas(atlas, progress=False)
+    frame = scores.table.pivot(index="head", columns="measure", values="value")
     names = [one["name"] for one in told["measures"]]
     at = told["heads"].index("L3H2")
     assert told["kinds"][told["kind"][at]] == "parallel" and told["details"][at] == "1 before"
@@ -72,3 +74,14 @@ def test_scores_and_heads_alike_asked_for_at_once_are_measured_once(tmp_path: Pa
     with ThreadPoolExecutor(len(paths)) as crowd:
         told = list(crowd.map(fresh.packet, paths))
     assert [wire.unpack(packet).get("error") for packet, _ in told] == [None] * len(paths)
+
+
+def test_a_page_that_asks_for_heads_writes_nothing(tmp_path: Path) -> None:
+    other = aa.capture("builtin:gpt", [atlases.SENTENCE], path=tmp_path / "o.atlas", progress=False)
+    beside = wire.Neighbour("", "another", 1)
+    page = Answers(atlases.gpt(tmp_path), None, [beside], [other])
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+    for path in ("about", "heads", "alike", "card/L3H2", "compare/0"):
+        packet, fine = page.packet(path)
+        assert fine, wire.unpack(packet)
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 _log = logging.getLogger("attention_atlas")
+_not_kept: WeakKeyDictionary[StoredAtlas, Scores] = WeakKeyDictionary()  # as long as it is open
 CHANCES = {
     "shuffled": "the weights of each row dealt out at random among the keys it may see",
     "even": "a head that is even over the keys it may see",
@@ -58,23 +60,31 @@ def measure_atlas(
 
     keep    writes what was made into the folder; where that cannot be written to, it is said
     """
-    known = None if again else read_scores(atlas.path, atlas.manifest)
+    known = None if again else known_scores(atlas)
     if known is not None and known.options.get("seed") != seed:
         known = None
     if known is not None and not extras:
         return known
     scores = _with(known or _made(atlas, seed, progress), atlas, extras, seed)
-    if keep:
-        _keep(atlas, scores)
+    if not (keep and _kept(atlas, scores)):
+        _not_kept[atlas] = scores
     return scores
 
 
-def _keep(atlas: StoredAtlas, scores: Scores) -> None:
+def known_scores(atlas: StoredAtlas) -> Scores | None:
+    """The scores in the folder of an atlas, or those that were made of it and not kept."""
+    return read_scores(atlas.path, atlas.manifest) or _not_kept.get(atlas)
+
+
+def _kept(atlas: StoredAtlas, scores: Scores) -> bool:
+    """Write scores into the folder; tells, and says so, where that cannot be done."""
     try:
         write_scores(atlas.path, atlas.manifest, scores)
     except OSError as problem:
         reason = problem.strerror or problem
         _log.warning("%s cannot be written to (%s): its scores are not kept", atlas.path, reason)
+        return False
+    return True
 
 
 def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:

@@ -10,6 +10,7 @@ from attention_atlas.measure.alike import LONGEST, scaled
 from attention_atlas.measure.compare import ModelComparison, compare, shared_inputs
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.run import known_scores
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.heads import SMALL
@@ -32,13 +33,15 @@ def comparison(subject: Subject, beside: Beside, which: str) -> wire.Comparison:
     shared = shared_inputs(*atlases)
     for atlas in atlases:
         _refuse_large(atlas, len(shared))
-    return compared(atlases, ways)
+    return compared(atlases, ways, keep=False)
 
 
-def compared(atlases: Sequence[StoredAtlas], ways: Sequence[str]) -> wire.Comparison:
-    """The packet, however long it takes."""
+def compared(
+    atlases: Sequence[StoredAtlas], ways: Sequence[str], keep: bool = True
+) -> wire.Comparison:
+    """The packet, however long it takes; scores that are made for it are kept, or not."""
     with _comparing:
-        made = compare(*atlases)
+        made = compare(*atlases, keep=keep)
     models = [
         _compared(made, at, [str(name) for name in atlas.heads()["head"]], way)
         for at, (atlas, way) in enumerate(zip(atlases, ways, strict=True))
@@ -95,7 +98,7 @@ def _bare(subject: Subject) -> StoredAtlas:
 
 def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
     """What would take a person's patience is left to the command line."""
-    if shared == atlas.manifest.inputs and atlas.scores() is not None:
+    if shared == atlas.manifest.inputs and known_scores(atlas) is not None:
         return
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * shared > SMALL:

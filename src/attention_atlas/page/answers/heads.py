@@ -9,7 +9,7 @@ from attention_atlas.measure.alike import HeadsAlike, alike
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.card import card
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.run import measure_atlas
+from attention_atlas.measure.run import known_scores, measure_atlas
 from attention_atlas.measure.shapes import NAMES
 from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.names.head import Head
@@ -25,7 +25,7 @@ _alike: WeakKeyDictionary[StoredAtlas, HeadsAlike] = WeakKeyDictionary()
 
 def can_measure(atlas: StoredAtlas) -> bool:
     """Whether heads can be shown: scores are there, or are made in a moment."""
-    if (atlas.path / "scores.parquet").is_file():
+    if known_scores(atlas) is not None:
         return True
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * atlas.manifest.inputs > SMALL:
@@ -34,10 +34,11 @@ def can_measure(atlas: StoredAtlas) -> bool:
 
 
 def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
+    """The scores of an atlas; made in a moment where there are none. A page writes nothing."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
     with _measuring:
-        scores = subject.scores()
+        scores = known_scores(subject)
         if scores is not None:
             return subject, scores
         if not can_measure(subject):
@@ -45,7 +46,7 @@ def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
                 f"{subject.path.name} is not measured yet; run: attention-atlas measure "
                 f"{subject.path.name}"
             )
-        return subject, measure_atlas(subject, progress=False)
+        return subject, measure_atlas(subject, progress=False, keep=False)
 
 
 def head_scores(subject: Subject) -> wire.HeadScores:

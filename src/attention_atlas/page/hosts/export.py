@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from attention_atlas.measure.run import measure_atlas
+from attention_atlas.measure.run import known_scores, measure_atlas
 from attention_atlas.names.errors import InputError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.about import about
@@ -245,7 +245,7 @@ def _overview(subject: Subject, numbers: Sequence[int]) -> Iterator[str]:
 
 def _measured(subject: Subject) -> Iterator[str]:
     """What is known of heads, where someone asked for it before."""
-    if not isinstance(subject, StoredAtlas) or subject.scores() is None:
+    if not isinstance(subject, StoredAtlas) or known_scores(subject) is None:
         return
     yield from ("heads", "alike")
     for tower in subject.towers:

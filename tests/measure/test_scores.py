@@ -13,7 +13,7 @@ import attention_atlas as aa
 from attention_atlas.measure import boot
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
-from attention_atlas.measure.read_blocks import LayerRows, row_blocks
+from attention_atlas.measure.read_blocks import row_blocks
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.tokens import TokenTable, is_punctuation
@@ -78,12 +78,11 @@ def test_scores_of_real_weights_equal_the_plain_ones_over_the_corpus(atlas: aa.A
     tower = atlas.towers[0]
     layer = tower.layers[3]
     tokens = TokenTable(atlas)
+    held = [atlas.held_layer(shard, tower, layer) for shard in range(len(atlas.manifest.shards))]
     inputs = [
-        next(row_blocks(rows, number, range(layer.heads), tokens))
-        for rows in (
-            LayerRows(atlas, shard, tower, layer) for shard in range(len(atlas.manifest.shards))
-        )
-        for number in rows.inputs
+        next(row_blocks(stored, number, np.arange(layer.heads), tokens))
+        for stored in held
+        for number in stored.inputs()
     ]
     assert len(inputs) == 4 and len(atlas.manifest.shards) > 1
     table = scores.table.set_index(["head", "measure"])

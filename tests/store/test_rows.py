@@ -17,7 +17,6 @@ from attention_atlas.store import rows as store_rows
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import compress
 from attention_atlas.store.manifest import Layer, LayerReceipt, Manifest, Receipt, Shard, Tower
-from attention_atlas.store.passes import pieces
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.shard import Block, Packer, ShardFile
 from tests.tolerance import softmax_tolerance
@@ -183,8 +182,10 @@ def test_other_readers_give_the_same(made: Made, layer: int) -> None:
         assert not whole[~may_see(atlas, layer, number)].any()
     for shard in range(2):
         tower = atlas.towers[0]
-        for piece in pieces(atlas, shard, tower, tower.layers[layer]):
-            np.testing.assert_array_equal(piece.weights, atlas.rows(piece.input, layer))
+        held = atlas.held_layer(shard, tower, tower.layers[layer])
+        for number in held.inputs():
+            weights = held.weights(number, np.arange(HEADS))
+            np.testing.assert_array_equal(weights, atlas.rows(number, layer))
 
 
 def may_see(atlas: StoredAtlas, layer: int, number: int) -> npt.NDArray[np.bool_]:
@@ -212,7 +213,10 @@ def test_a_pass_reads_each_tensor_once(made: Made, monkeypatch: pytest.MonkeyPat
     tower = made.atlas.towers[0]
     for layer in tower.layers:
         read.clear()
-        list(pieces(made.atlas, 1, tower, layer))
+        held = made.atlas.held_layer(1, tower, layer)
+        for number in held.inputs():
+            held.weights(number, np.arange(HEADS))
+            held.seen(number, np.arange(HEADS))
         assert len(read) == len(set(read))
 
 

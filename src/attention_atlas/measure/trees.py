@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.measure.conllu import Sentence
-from attention_atlas.measure.read_blocks import LARGEST, LayerRows, head_ranges
+from attention_atlas.measure.read_blocks import LARGEST, head_ranges
 from attention_atlas.measure.row_block import Bools, Floats
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.rows import StoredLayer
 
 REACH = 8  # words; offsets tried for the best fixed one
 OFFSETS = (*range(-REACH, 0), *range(1, REACH + 1))
@@ -86,27 +87,27 @@ def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
         if not layer.queries == layer.keys == stream:
             continue
         for shard in range(len(atlas.manifest.shards)):
-            rows = LayerRows(atlas, shard, tower, layer)
-            for number in rows.inputs:
+            stored = atlas.held_layer(shard, tower, layer)
+            for number in stored.inputs():
                 if number in matched:
-                    for heads, words, chosen in _chosen(rows, number, matched[number].words):
-                        own = slice(firsts[place] + heads.start, firsts[place] + heads.stop)
+                    for heads, words, chosen in _chosen(stored, number, matched[number].words):
+                        own = slice(firsts[place] + heads[0], firsts[place] + heads[-1] + 1)
                         yield Choices(number, place, own, words, *chosen)
 
 
 def _chosen(
-    layer_rows: LayerRows, number: int, words: list[Places]
-) -> Iterator[tuple[range, slice, tuple[Places, Places, Bools]]]:
+    stored: StoredLayer, number: int, words: list[Places]
+) -> Iterator[tuple[Places, slice, tuple[Places, Places, Bools]]]:
     """Heads, words and what is chosen for them: as many words at a time as fit into memory."""
-    keys = layer_rows.size(number)[1]
-    for heads in head_ranges(layer_rows.layer, keys):
+    keys = stored.size(number)[1]
+    for heads in head_ranges(stored.layer, keys):
         most = max(1, LARGEST // (len(heads) * keys))  # rows
         parts = np.cumsum([len(tokens) for tokens in words]) // most
         for part in np.unique(parts):
             first, last = np.searchsorted(parts, [part, part + 1])
             rows, places = np.unique(np.concatenate(words[first:last]), return_inverse=True)
             own = np.split(places, np.cumsum([len(tokens) for tokens in words[first : last - 1]]))
-            weights, seen = layer_rows.weights(number, heads, rows)
+            weights, seen = stored.weights(number, heads, rows), stored.seen(number, heads, rows)
             yield heads, slice(first, last), choose(weights, seen, words, own, int(first))
 
 

@@ -1,5 +1,7 @@
 """Blocks of rows and shards add up: every score is the same however its input or atlas is cut."""
 
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.measure import SHARE, Measure
 from attention_atlas.measure.measures import MEASURES
-from attention_atlas.measure.read_blocks import head_ranges, read_rows, row_blocks
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.one_input import measure_blocks
+from attention_atlas.measure.read_blocks import head_ranges, row_blocks
+from attention_atlas.measure.row_block import Floats, Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.shards import Meter, Partial, measure_shard
 from attention_atlas.measure.tokens import TokenTable
@@ -57,6 +60,31 @@ def test_blocks_are_dealt_out_as_the_whole_would_be(rows: int) -> None:
     assert (np.concatenate(parts, 1) == expected).all()
 
 
+def test_a_long_input_never_costs_all_its_pairs() -> None:
+    """The most that all measures hold of 2,000 tokens is less than one head's N × N weights."""
+    n, step = 2000, 25
+    dice = np.random.default_rng(0)
+    no, vectors = np.zeros(n, bool), dice.normal(size=(1, n, 8)).astype(np.float32)
+    places = np.column_stack([np.zeros(n, int), np.arange(n) // 50, np.arange(n) % 50])
+    keys = Keys(dice.integers(0, 99, n), no, no, places, vectors, vectors)
+
+    def blocks() -> Iterator[RowBlock]:
+        for start in range(0, n, step):
+            rows = np.arange(start, start + step)
+            seen = np.arange(n) <= rows[:, None]
+            weights = dice.random((1, step, n), np.float32) * seen
+            weights /= weights.sum(2, keepdims=True)
+            yield RowBlock(weights, rows, seen, keys, True, vectors[:, rows])
+
+    tracemalloc.start()
+    try:
+        measure_blocks(list(MEASURES.values()), blocks(), dice)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n * 4, f"{peak / 2**20:.0f} MiB"
+
+
 # Read from a folder -------------------------------------------------------------------------------
 
 
@@ -82,16 +110,16 @@ def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
     for tower in atlas.towers:
         layer = tower.layers[1]
         name = f"{tower.name}.L1H0" if len(atlas.towers) > 1 else "L1H0"
-        rows = atlas.held_layer(0, tower, layer)
-        for number in rows.inputs():
-            n, m = rows.size(number)
+        stored = atlas.held_layer(0, tower, layer)
+        for number in stored.inputs():
+            n, m = stored.size(number)
             for heads in head_ranges(layer, m, largest=m):  # one head at a time, seven rows
-                blocks = list(row_blocks(rows, number, heads, tokens, largest=7 * m))
+                blocks = list(row_blocks(stored, number, heads, tokens, largest=7 * m))
                 assert [len(block.rows) for block in blocks[:-1]] == [7] * ((n - 1) // 7)
                 weights = np.concatenate([block.weights for block in blocks], 1)
                 expected = atlas.layer_weights(number, 1, tower.name)
                 off = reading_tolerance(atlas, number)
-                assert np.abs(weights - expected[heads.start : heads.stop]).max() <= off
+                assert np.abs(weights - expected[heads]).max() <= off
                 seen = np.concatenate([block.seen for block in blocks])
                 assert (seen == atlas.terms(name, number).seen).all()
 
@@ -100,19 +128,20 @@ def test_an_atlas_that_keeps_weights_alone_is_read_in_blocks(tmp_path: Path) -> 
     kept: Any = ("weights",)
     atlas = aa.capture("builtin:bert", TEXTS, path=tmp_path / "w.atlas", keep=kept, progress=False)
     (tower,) = atlas.towers
-    rows = atlas.held_layer(0, tower, tower.layers[2])
-    asked = np.array([1, 2, 5])
-    weights, _ = read_rows(rows, 0, range(1, 3), asked)
-    assert (weights == atlas.layer_weights(0, 2)[1:3, asked]).all()
+    stored, tokens = atlas.held_layer(0, tower, tower.layers[2]), TokenTable(atlas)
+    _, m = stored.size(0)
+    blocks = row_blocks(stored, 0, np.arange(1, 3), tokens, largest=10 * m)
+    weights = np.concatenate([block.weights for block in blocks], 1)
+    assert (weights == atlas.layer_weights(0, 2)[1:3]).all()
 
 
 def test_no_block_holds_more_weights_than_were_asked_for(atlas: aa.Atlas) -> None:
     (tower,) = atlas.towers
-    rows, tokens = atlas.held_layer(0, tower, tower.layers[0]), TokenTable(atlas)
-    _, m = rows.size(0)
+    stored, tokens = atlas.held_layer(0, tower, tower.layers[0]), TokenTable(atlas)
+    _, m = stored.size(0)
     for largest in (m, 3 * m, 100 * m):
         for heads in head_ranges(tower.layers[0], m, largest):
-            for block in row_blocks(rows, 0, heads, tokens, largest):
+            for block in row_blocks(stored, 0, heads, tokens, largest):
                 assert block.weights.size <= largest
 
 

@@ -78,12 +78,11 @@ def test_scores_of_real_weights_equal_the_plain_ones_over_the_corpus(atlas: aa.A
     tower = atlas.towers[0]
     layer = tower.layers[3]
     tokens = TokenTable(atlas)
+    held = [atlas.held_layer(shard, tower, layer) for shard in range(len(atlas.manifest.shards))]
     inputs = [
-        next(row_blocks(rows, number, range(layer.heads), tokens))
-        for rows in (
-            atlas.held_layer(shard, tower, layer) for shard in range(len(atlas.manifest.shards))
-        )
-        for number in rows.inputs()
+        next(row_blocks(stored, number, np.arange(layer.heads), tokens))
+        for stored in held
+        for number in stored.inputs()
     ]
     assert len(inputs) == 4 and len(atlas.manifest.shards) > 1
     table = scores.table.set_index(["head", "measure"])

@@ -182,10 +182,10 @@ def test_other_readers_give_the_same(made: Made, layer: int) -> None:
         assert not whole[~may_see(atlas, layer, number)].any()
     for shard in range(2):
         tower = atlas.towers[0]
-        stored = atlas.held_layer(shard, tower, tower.layers[layer])
-        for number in stored.inputs():
-            held = stored.weights(number, np.arange(HEADS))
-            np.testing.assert_array_equal(held, atlas.rows(number, layer))
+        held = atlas.held_layer(shard, tower, tower.layers[layer])
+        for number in held.inputs():
+            weights = held.weights(number, np.arange(HEADS))
+            np.testing.assert_array_equal(weights, atlas.rows(number, layer))
 
 
 def may_see(atlas: StoredAtlas, layer: int, number: int) -> npt.NDArray[np.bool_]:
@@ -213,9 +213,10 @@ def test_a_pass_reads_each_tensor_once(made: Made, monkeypatch: pytest.MonkeyPat
     tower = made.atlas.towers[0]
     for layer in tower.layers:
         read.clear()
-        stored = made.atlas.held_layer(1, tower, layer)
-        for number in stored.inputs():
-            stored.weights(number, np.arange(HEADS))
+        held = made.atlas.held_layer(1, tower, layer)
+        for number in held.inputs():
+            held.weights(number, np.arange(HEADS))
+            held.seen(number, np.arange(HEADS))
         assert len(read) == len(set(read))
 
 

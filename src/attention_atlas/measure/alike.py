@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.read_blocks import Rows
 from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.names.errors import InputError
+from attention_atlas.store.form import Ints
 from attention_atlas.store.reader import StoredAtlas
 
 ROWS = 128  # sampled
@@ -45,7 +45,7 @@ def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
     return HeadsAlike(tuple(heads), divergence, scaled(divergence), clusters(divergence))
 
 
-def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Rows]:
+def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Ints]:
     """Input → rows, at most ROWS in all; first rows, which have no choice, are left out."""
     stream = atlas.towers[0].layers[0].queries
     frame = atlas.tokens(stream=stream)
@@ -60,7 +60,7 @@ def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Rows]:
     }
 
 
-def gather(atlas: StoredAtlas, rows: Mapping[int, Rows]) -> tuple[list[str], list[Floats]]:
+def gather(atlas: StoredAtlas, rows: Mapping[int, Ints]) -> tuple[list[str], list[Floats]]:
     """Names of the heads that look from the first stream at itself, and (heads, rows, M) of the
     rows asked for, input by input in the order of `rows`."""
     names: list[str] = []
@@ -74,8 +74,8 @@ def gather(atlas: StoredAtlas, rows: Mapping[int, Rows]) -> tuple[list[str], lis
             for shard in range(len(atlas.manifest.shards)):
                 stored = atlas.held_layer(shard, tower, layer)
                 for number in set(stored.inputs()) & set(rows):
-                    own = np.arange(layer.heads)
-                    found[number].append(stored.weights(number, own, rows[number]))
+                    weights = stored.weights(number, np.arange(layer.heads), rows[number])
+                    found[number].append(weights)
     return names, [np.concatenate(found[number]) for number in rows]
 
 

@@ -15,10 +15,10 @@ from attention_atlas.measure.align import aligned, cuts, looking, onto
 from attention_atlas.measure.alike import LONGEST, ROWS, gather, mean_divergence
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.read_blocks import Rows
 from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.names.errors import InputError
+from attention_atlas.store.form import Ints
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
@@ -189,7 +189,7 @@ def _divergence(
     return tuple(names), divergence
 
 
-def _sample(lengths: list[int], seed: int) -> list[Rows]:
+def _sample(lengths: list[int], seed: int) -> list[Ints]:
     """Rows of each input, at most ROWS in all; first rows, which have no choice, are left out."""
     places = [(at, row) for at, length in enumerate(lengths) for row in range(1, length)]
     if not places:

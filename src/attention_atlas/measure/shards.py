@@ -76,25 +76,25 @@ class Meter:
         arrays: dict[str, Numbers] = {}
         count = 0
         for layer in self.layers:
-            rows = self.atlas.held_layer(number, layer.tower, layer.layer)
-            inputs = [place for place in rows.inputs() if self.only is None or place in self.only]
-            found = self._layer(rows, layer.measures, inputs)
+            stored = self.atlas.held_layer(number, layer.tower, layer.layer)
+            inputs = [one for one in stored.inputs() if self.only is None or one in self.only]
+            found = self._layer(stored, layer.measures, inputs)
             arrays |= {f"{layer.stem}.{name}": array for name, array in found.items()}
             count += len(inputs)
             done(count)
         return Partial(number, arrays)
 
     def _layer(
-        self, rows: StoredLayer, measures: tuple[Measure, ...], inputs: list[int]
+        self, stored: StoredLayer, measures: tuple[Measure, ...], inputs: list[int]
     ) -> dict[str, Numbers]:
-        count, heads = len(inputs), rows.layer.heads
+        count, heads = len(inputs), stored.layer.heads
         scores, chance = np.full((2, count, len(measures), heads), np.nan)
         evidence = np.full((count, heads, COLUMNS), np.nan)
         for place, number in enumerate(inputs):
-            for some in head_ranges(rows.layer, rows.size(number)[1], self.largest):
-                blocks = row_blocks(rows, number, some, self.tokens, self.largest)
-                dice = np.random.default_rng([self.seed, number, rows.layer.layer])
-                found, own = measure_blocks(measures, blocks, dice), slice(some.start, some.stop)
+            for some in head_ranges(stored.layer, stored.size(number)[1], self.largest):
+                blocks = row_blocks(stored, number, some, self.tokens, self.largest)
+                dice = np.random.default_rng([self.seed, number, stored.layer.layer])
+                found, own = measure_blocks(measures, blocks, dice), slice(some[0], some[-1] + 1)
                 scores[place, :, own], chance[place, :, own] = found.scores, found.chance
                 evidence[place, own] = found.evidence
         numbers = np.array(inputs, np.int64)

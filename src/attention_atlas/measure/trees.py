@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.measure.conllu import Sentence
-from attention_atlas.measure.read_blocks import LARGEST, head_ranges, read_rows
+from attention_atlas.measure.read_blocks import LARGEST, head_ranges
 from attention_atlas.measure.row_block import Bools, Floats
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import StoredAtlas
@@ -91,13 +91,13 @@ def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
             for number in stored.inputs():
                 if number in matched:
                     for heads, words, chosen in _chosen(stored, number, matched[number].words):
-                        own = slice(firsts[place] + heads.start, firsts[place] + heads.stop)
+                        own = slice(firsts[place] + heads[0], firsts[place] + heads[-1] + 1)
                         yield Choices(number, place, own, words, *chosen)
 
 
 def _chosen(
     stored: StoredLayer, number: int, words: list[Places]
-) -> Iterator[tuple[range, slice, tuple[Places, Places, Bools]]]:
+) -> Iterator[tuple[Places, slice, tuple[Places, Places, Bools]]]:
     """Heads, words and what is chosen for them: as many words at a time as fit into memory."""
     keys = stored.size(number)[1]
     for heads in head_ranges(stored.layer, keys):
@@ -107,7 +107,7 @@ def _chosen(
             first, last = np.searchsorted(parts, [part, part + 1])
             rows, places = np.unique(np.concatenate(words[first:last]), return_inverse=True)
             own = np.split(places, np.cumsum([len(tokens) for tokens in words[first : last - 1]]))
-            weights, seen = read_rows(stored, number, heads, rows)
+            weights, seen = stored.weights(number, heads, rows), stored.seen(number, heads, rows)
             yield heads, slice(first, last), choose(weights, seen, words, own, int(first))
 
 

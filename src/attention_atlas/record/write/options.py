@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from attention_atlas.names.errors import InputError
 from attention_atlas.names.options import option
 
 SHARD_BYTES = 128 * 2**20
@@ -40,3 +41,14 @@ class Capturing:
     truncate: bool = option(False, "Cut inputs that are too long.")
     seed: int = option(0, "For everything that is drawn at random.")
     shard_bytes: int = SHARD_BYTES
+
+    def check(self) -> None:
+        """Raise where nothing can come of it."""
+        unknown = [what for what in self.keep if what not in list(Kept)]
+        if unknown or not self.keep:
+            asked = ", ".join(unknown) or "nothing"
+            raise InputError(f"asked to keep {asked}; what can be kept is {', '.join(Kept)}")
+        if self.batch_size < 1:
+            raise InputError(
+                f"a batch of {self.batch_size} holds nothing; give a batch size from 1 up"
+            )

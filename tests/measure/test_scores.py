@@ -14,7 +14,8 @@ from attention_atlas.measure.collect import Gathering, chance_of
 from attention_atlas.measure.look import Look
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.run import measure_atlas
-from attention_atlas.measure.tokens import TokenTable, is_punctuation
+from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.names.token_text import is_punctuation, shown
 from attention_atlas.store.passes import pieces
 from tests.atlases import OTHER, PAIR, SENTENCE
 from tests.measure.plain import PLAIN
@@ -208,7 +209,7 @@ def test_fewer_than_three_inputs_give_no_interval() -> None:
     ("text", "is_one"), [("Ġ,", True), ("##.", True), ("#", True), ("Ġthe", False), ("▁", False)]
 )
 def test_punctuation_is_found_under_the_marks_of_tokenizers(text: str, is_one: bool) -> None:
-    assert is_punctuation(text) is is_one
+    assert is_punctuation(shown([text])[0]) is is_one
 
 
 def test_a_corpus_of_one_token_inputs_is_refused(tmp_path: Path) -> None:

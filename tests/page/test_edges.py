@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.page.answers import edges
-from attention_atlas.page.wire.wire import pack
+from attention_atlas.page.wire.packing import pack
 from tests.tolerance import step_tolerance, sum_tolerance
 
 # A weight w travels as its root in 65,535 steps: half a step off the root is 2 √w half steps off w.

@@ -163,7 +163,7 @@ def test_nan_in_vectors_names_the_heads() -> None:
 
 
 def test_an_unknown_layout_or_dimension_is_refused(points: Tensor, near: Neighbours) -> None:
-    with pytest.raises(InputError, match="there are: pca, tsne, umap"):
+    with pytest.raises(InputError, match="there are: umap, tsne, pca"):
         lay_out(points, "mds", 2, near)
     with pytest.raises(InputError, match="2 or 3 dimensions, not 4"):
         lay_out(points, "pca", 4, near)

@@ -26,6 +26,22 @@ READ = """() => {
   return [size, btoa(text)];
 }"""
 
+# Panels stand where the camera has them; `frames` in a row without a change, and all is drawn.
+RESTING = 12
+RESTS = """frames => new Promise(done => {
+  const canvas = () => document.querySelector('[data-testid=map-canvas]');
+  const panels = () => [...document.querySelectorAll('[data-testid^=panel-]')];
+  const seen = () => JSON.stringify(panels().map(one => one.getBoundingClientRect()));
+  let before = '', left = frames;
+  const next = () => {
+    const now = seen();
+    left = now === before && canvas()?.dataset.whole === 'true' ? left - 1 : frames;
+    before = now;
+    return left > 0 ? requestAnimationFrame(next) : done();
+  };
+  next();
+})"""
+
 
 def picks(page: Page) -> dict[str, Any]:
     found: dict[str, Any] = page.evaluate("attentionAtlas.picks()")
@@ -46,22 +62,27 @@ def eventually(page: Page, check: Callable[[], object]) -> None:
         page.wait_for_timeout(50)
 
 
-def painted(page: Page) -> None:
+def painted(page: Page, frames: int = 3) -> None:
     """Until what was asked for is on the screen: three frames of the page's own, however slow."""
     page.evaluate(
-        """() => new Promise(done => {
-          let left = 3;
+        """frames => new Promise(done => {
+          let left = frames;
           const next = () => (left-- ? requestAnimationFrame(next) : done());
           next();
-        })"""
+        })""",
+        frames,
     )
 
 
 def settled(page: Page) -> None:
-    """Until the camera rests and every point is drawn."""
-    page.wait_for_timeout(350)
-    painted(page)
+    """Until every point is drawn and no panel has moved for as long as a step of the camera is."""
     page.wait_for_selector("[data-testid=map-canvas][data-whole=true]", timeout=PATIENCE)
+    page.evaluate(RESTS, RESTING)
+
+
+def addressed(page: Page, before: str) -> None:
+    """Until the address is another one than before."""
+    eventually(page, lambda: page.url != before)
 
 
 def pixels(page: Page) -> npt.NDArray[np.uint8]:

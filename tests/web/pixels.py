@@ -33,7 +33,6 @@ def cold(colour: tuple[int, int, int]) -> npt.NDArray[np.float64]:
 def canvas(page: Page) -> Pixels:
     """What the picture's canvas shows, with the mouse away from it."""
     page.mouse.move(2, 2)
-    page.wait_for_timeout(40)
     painted(page)
     shot = page.get_by_test_id("image-canvas").screenshot()
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), np.int64)

@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.tolerance import unit
+
 Open = Callable[..., Page]
 
 
@@ -91,7 +93,7 @@ def test_the_distribution_counts_every_head_and_marks_the_picked_one(
     counts = [int(one.get_attribute("data-count") or 0) for one in box.locator("rect").all()]
     assert sum(counts) == 36 and box.locator("[data-testid^=strip-]").count() == 36
     marked = float(page.get_by_test_id("distribution-mark").get_attribute("data-value") or 0)
-    assert marked == pytest.approx(values["L3H2"], abs=1e-6)
+    assert marked == pytest.approx(values["L3H2"], rel=unit())
     quarters = " · ".join(f"{values.quantile(share):.3f}" for share in (0, 0.25, 0.5, 0.75, 1))
     expect(page.get_by_test_id("distribution-told")).to_contain_text(
         f"36 heads: mean {values.mean():.3f}, deviation {values.std(ddof=0):.3f}; {quarters}"

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 import attention_atlas as aa
 from attention_atlas.page.hosts.views import View
 from tests.web.conftest import EVIL, PATIENCE, SIZE
+from tests.web.maps import eventually, painted
 
 
 def _saved(subject: Any, folder: Path, **options: Any) -> Path:
@@ -52,7 +53,7 @@ def test_a_saved_page_works_with_the_network_cut_and_asks_for_nothing(
     expect(page.get_by_test_id("partners")).to_be_visible()
     for key in "2413":
         page.keyboard.press(key)
-        page.wait_for_timeout(100)
+        painted(page)
     context.close()
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
     assert said == []
@@ -97,9 +98,9 @@ def test_a_view_is_painted_once_at_any_width(
         page.add_init_script(_COUNT)
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
-        page.wait_for_timeout(600)
+        painted(page, frames=36)
         before = page.evaluate("window.__sized")
-        page.wait_for_timeout(600)
+        painted(page, frames=36)
         assert page.evaluate("window.__sized") == before <= (3 if width < 1000 else 1), width
         page.close()
 
@@ -144,7 +145,7 @@ def test_a_static_folder_works_on_a_plain_web_server(
         page.goto(f"http://127.0.0.1:{server.server_port}/site/")
         page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
         page.keyboard.press("3")
-        page.wait_for_timeout(300)
+        painted(page)
         assert page.get_by_role("alert").count() == 0
     finally:
         server.shutdown()
@@ -203,7 +204,7 @@ def test_a_token_with_markup_does_nothing_and_is_shown_as_text(
     expect(page.get_by_test_id("query-0-0")).to_contain_text("</script>")
     page.get_by_test_id("query-0-0").click()
     page.keyboard.press(view)
-    page.wait_for_timeout(200)
+    painted(page)
     svg: str = page.evaluate("attentionAtlas.svg()")
     assert page.locator("img").count() == 0 and page.locator("b", has_text="bold").count() == 0
     assert page.title() != "owned"
@@ -243,6 +244,17 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
         yield url, folder
         process.terminate()
         process.wait(30)
+
+
+def run_until(page: Page, cell: int, check: Callable[[], None]) -> None:
+    """Runs a cell until it knows what was picked: a pick reaches the kernel a moment later."""
+
+    def again() -> None:
+        page.locator(".jp-Cell").nth(cell).locator(".cm-content").click()
+        page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
+        check()
+
+    eventually(page, again)
 
 
 def _answers(url: str) -> bool:
@@ -293,11 +305,8 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
 
     first.get_by_test_id("query-0-7").click()
     expect(first.get_by_test_id("key-0-1")).to_have_attribute("data-weight", re.compile(r"0\.\d+"))
-    page.wait_for_timeout(1000)
-    page.locator(".jp-Cell").nth(2).locator(".cm-content").click()
-    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
     printed = page.locator(".jp-Cell").nth(2).locator(".jp-OutputArea-output")
-    expect(printed).to_contain_text("'position': 7", timeout=30_000)
+    run_until(page, 2, lambda: expect(printed).to_contain_text("'position': 7", timeout=3_000))
     expect(printed).to_contain_text("head model")
     context.close()
 
@@ -329,10 +338,8 @@ def test_the_widget_shows_a_picture_and_sends_the_picked_patch_back(
     box: Any = shown.bounding_box()
     # 8 × 8 patches on a square in the middle: just right of and below its middle is row 4, column 4
     page.mouse.click(box["x"] + box["width"] / 2 + 4, box["y"] + box["height"] / 2 + 4)
-    page.wait_for_timeout(1000)
-    page.locator(".jp-Cell").nth(1).locator(".cm-content").click()
-    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
     printed = page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output")
-    expect(printed).to_contain_text("'position': 37", timeout=30_000)  # after the class token
+    # after the class token
+    run_until(page, 1, lambda: expect(printed).to_contain_text("'position': 37", timeout=3_000))
     expect(printed).to_contain_text("image")
     context.close()

@@ -11,6 +11,7 @@ from tests.web.maps import (
     GREEN,
     PAPER,
     PINK,
+    addressed,
     alone,
     corner,
     enter,
@@ -54,6 +55,10 @@ def test_every_point_of_every_head_is_drawn_where_the_layout_says(
         assert outside[cut].any(), head
         outside[cut] = False
     assert not outside.any(), "nothing is drawn between the panels"
+
+
+LOST = """() => document.querySelector('[data-testid=map-canvas]').getContext('webgl2')
+  .isContextLost()"""
 
 
 def test_the_wheel_goes_into_the_head_under_the_cursor_and_out_again_without_a_jump(
@@ -112,11 +117,12 @@ def test_a_link_brings_the_view_back_and_back_undoes_a_step(open_map: Open) -> N
     page = open_map("gpt-map")
     page.get_by_test_id("colour").select_option("mod5")
     enter(page, "L3H1")
+    eventually(page, lambda: "L3H1" in page.url and "mod5" in page.url)
+    address = page.url
     page.mouse.wheel(0, -200)
     page.mouse.move(600, 400)
     settled(page)
-    page.wait_for_timeout(500)  # the address follows a moment later
-    painted(page)
+    addressed(page, address)
     before, address = panel(page, "L3H1"), page.url
     page.goto("about:blank")
     page.goto(address)
@@ -124,9 +130,10 @@ def test_a_link_brings_the_view_back_and_back_undoes_a_step(open_map: Open) -> N
     settled(page)
     assert picks(page)["colour"] == "mod5"
     assert panel(page, "L3H1") == pytest.approx(before, abs=2)
+    entered = page.url
     page.keyboard.press("Escape")
     eventually(page, lambda: picks(page)["mapHead"] is None)
-    page.wait_for_timeout(300)
+    addressed(page, entered)
     page.go_back()
     eventually(page, lambda: picks(page)["mapHead"] == "L3H1")
 
@@ -241,7 +248,7 @@ def test_a_lost_picture_comes_back(open_map: Open) -> None:
           window.lose = canvas.getContext('webgl2').getExtension('WEBGL_lose_context');
           lose.loseContext(); }"""
     )
-    page.wait_for_timeout(200)
+    eventually(page, lambda: page.evaluate(LOST))
     page.evaluate("() => lose.restoreContext()")
     eventually(page, lambda: (pixels(page) == before).all())
     page.get_by_test_id("colour").select_option("mod5")

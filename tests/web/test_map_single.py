@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.maps import (
     PAPER,
+    addressed,
     alone,
     corner,
     enter,
@@ -202,7 +203,7 @@ def test_names_can_be_shown_and_fidelity_is_told_with_its_meaning(
 
 def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: Open) -> None:
     page = open_map("gpt-map", f"tab=map&map=pca-3d&mapHead={HEAD}")
-    before = pixels(page)
+    before, start = pixels(page), page.url
     left, top = corner(page)
     page.mouse.move(left + 300, top + 300)
     page.mouse.down()
@@ -215,8 +216,7 @@ def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: O
     place = len(rows) // 2
     page.mouse.move(left + float(columns[place]), top + float(rows[place]))
     expect(page.get_by_test_id("point-tip")).to_be_visible()
-    page.wait_for_timeout(500)  # the address follows a moment later
-    painted(page)
+    addressed(page, start)
     address = page.url
     page.goto("about:blank")
     page.goto(address)

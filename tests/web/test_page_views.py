@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.maps import painted
+from tests.web.maps import addressed
 
 Open = Callable[..., Page]
 Subjects = dict[str, Any]
@@ -147,11 +147,12 @@ def test_picks_stay_the_same_in_every_view(open_page: Open) -> None:
 def test_the_address_brings_everything_back_and_back_undoes_a_step(open_page: Open) -> None:
     page = open_page("gpt", "heads=L3H4")
     page.get_by_test_id("query-0-5").click()
+    start = page.url
     page.get_by_test_id("hide-first").click()
-    page.wait_for_timeout(300)
+    addressed(page, start)
+    hidden = page.url
     page.get_by_test_id("view-heat").click()
-    page.wait_for_timeout(500)  # the address follows a moment later
-    painted(page)
+    addressed(page, hidden)
     before = picks(page)
     page.reload()
     page.wait_for_selector("html[data-state=ready]")

@@ -105,16 +105,15 @@ def test_points_of_patches_are_the_patches_themselves(
 ) -> None:
     page = open_seeing("vit", "tab=map&mapHead=L2H1&patches=border&labels=false")
     maps.settled(page)
-    page.wait_for_timeout(600)
-    maps.painted(page)
-    shown = maps.pixels(page).astype(int)
     wanted = {colour for _, _, colour in patch_points(seeing["vit"])}
-    seen = {
-        colour
-        for colour in wanted
-        if (np.abs(shown - colour).max(2) <= 6).sum() >= 20  # JPEG-like sheets shift a little
-    }
-    assert len(seen) > 0.5 * len(wanted), (len(seen), len(wanted))
+
+    def most_are_shown() -> bool:
+        shown = maps.pixels(page).astype(int)  # JPEG-like sheets shift a little
+        seen = [one for one in wanted if (np.abs(shown - one).max(2) <= 6).sum() >= 20]
+        return len(seen) > 0.5 * len(wanted)
+
+    maps.eventually(page, most_are_shown)
+    shown = maps.pixels(page).astype(int)
     frame = sum((np.abs(shown - colour).max(2) <= 2).sum() for colour in (maps.GREEN, maps.PINK))
     assert frame > 1000
     page.get_by_test_id("patches-off").click()
@@ -136,21 +135,23 @@ def test_points_of_patches_are_the_patches_themselves(
 def test_each_thumbnail_shows_its_own_patch(open_seeing: Open, seeing: dict[str, aa.Atlas]) -> None:
     page = open_seeing("vit", "tab=map&mapHead=L2H1&labels=false")
     maps.settled(page)
-    page.wait_for_timeout(600)
-    maps.painted(page)
-    shown = maps.pixels(page).astype(int)
     spots, table = points(page, seeing["vit"], "L2H1")
     corner = maps.corner(page)
     colours = {(i, p): colour for i, p, colour in patch_points(seeing["vit"])}
-    checked = 0
-    for point in maps.alone(spots, 22):
-        colour = colours.get((table["input"][point], table["position"][point]))
-        if colour is None:
-            continue
-        x, y = (round(value) for value in spots[point] - corner)
-        assert near(shown[y, x], colour, 8), (table.loc[point], shown[y, x], colour)
-        checked += 1
-    assert checked >= 5
+
+    def each_is_its_own() -> None:
+        shown = maps.pixels(page).astype(int)
+        checked = 0
+        for point in maps.alone(spots, 22):
+            colour = colours.get((table["input"][point], table["position"][point]))
+            if colour is None:
+                continue
+            x, y = (round(value) for value in spots[point] - corner)
+            assert near(shown[y, x], colour, 8), (table.loc[point], shown[y, x], colour)
+            checked += 1
+        assert checked >= 5
+
+    maps.eventually(page, each_is_its_own)
 
 
 def test_a_clicked_point_opens_its_picture_with_what_it_looks_at(
@@ -334,7 +335,6 @@ def test_a_saved_picture_works_with_the_network_cut(
     page.get_by_test_id("combine-rollout").click()
     expect(page.locator("[data-testid=image-canvas][data-whole=true]")).to_be_visible()
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(200)
     maps.painted(page)
     assert page.get_by_role("alert").count() == 0
     context.close()

@@ -79,6 +79,21 @@ def test_a_click_on_a_point_lights_up_its_input_with_lines_to_the_top_two_keys(
     assert picks(page)["mapHead"] == HEAD
 
 
+def test_a_click_on_a_point_asks_for_the_one_layer_that_is_drawn(
+    open_map: Open, mapped: Mapped
+) -> None:
+    page = open_map("gpt-map", f"tab=map&mapHead={HEAD}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/api/")[2]))
+    chosen = pick(page, mapped["gpt-map"])
+    expect(page.get_by_test_id("lines-0")).to_be_visible()
+    edges = [path for path in asked if path.startswith("edges/")]
+    assert edges == [f"edges/{chosen['input']}/decoder/3"]
+    page.get_by_test_id("to-lines").click()
+    page.get_by_test_id("view-model").click()
+    eventually(page, lambda: asked.count(f"edges/{chosen['input']}/decoder") == 1)
+
+
 def lines(page: Page) -> int:
     figure: str = page.evaluate("attentionAtlas.svg()")
     return figure.count('stroke="#e0a800"')

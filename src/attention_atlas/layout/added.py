@@ -17,14 +17,14 @@ from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
 from attention_atlas.layout.place import Known, place
 from attention_atlas.names.head import Head
-from attention_atlas.store.maps import Float32, Group, Map
+from attention_atlas.store.maps import Float32, Map, MapHeads
 from attention_atlas.store.reader import StoredAtlas
 
 Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def place_input(
-    atlas: StoredAtlas, made: Map, group: Group, rows: Callable[[str], Rows], added: StoredAtlas
+    atlas: StoredAtlas, made: Map, group: MapHeads, rows: Callable[[str], Rows], added: StoredAtlas
 ) -> Float32:
     """Place all tokens of `added` on a map; returns (heads, N + M, dims), 0 to 1 in each box.
 

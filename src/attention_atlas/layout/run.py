@@ -21,7 +21,7 @@ from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.plan import Chunk, Options, Task, cut_chunks, plan
 from attention_atlas.names.progress import bar
-from attention_atlas.store.maps import Group, Map, read_map, write_map
+from attention_atlas.store.maps import Map, MapHeads, read_map, write_map
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.reader import StoredAtlas
 
@@ -122,7 +122,7 @@ def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:
     for number, task in enumerate(layout.tasks):
         mine = [journal.arrays(at) for at, (of, _) in enumerate(chunks) if of == number]
         arrays = {name: np.concatenate([part[name] for part in mine]) for name in mine[0]}
-        groups[task.group] = Group(
+        groups[task.group] = MapHeads(
             heads=task.heads, query_tokens=task.tokens[0], key_tokens=task.tokens[1], **arrays
         )
     recorded = {

@@ -38,7 +38,7 @@ Float32 = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Group:
+class MapHeads:
     """The maps of heads that share their tokens."""
 
     heads: tuple[str, ...]
@@ -60,7 +60,7 @@ class Map:
     """One layout of a whole atlas: places and fidelity of every head."""
 
     options: dict[str, Any]
-    groups: dict[str, Group]
+    groups: dict[str, MapHeads]
 
     def of(self, head: str) -> tuple[Float32, dict[str, float]]:
         """Places (N + M, dims) and the figures of one head."""
@@ -109,7 +109,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, ...
 def read_map(path: Path) -> Map:
     with _opened(path) as (file, about):
         groups = {
-            name: Group(
+            name: MapHeads(
                 tuple(heads),
                 *(file.get_tensor(f"{name}.{field}") for field in (
                     "places", "box", "query_tokens", "key_tokens", "c", "fidelity")),

@@ -103,10 +103,10 @@ export class Pane {
   private fetchScene(): void {
     const number = this.input();
     const tower = this.desk.tower;
-    const wanted = this.desk.needs("attention");
+    const [wanted, oneLayer] = [this.desk.needs("attention"), this.desk.needs("layer")];
     this.failure = undefined;
     if (number === null) return void (this.scene = this.opening = undefined);
-    if (!wanted) return;
+    if (!wanted && !oneLayer) return;
     const here = () => this.input() === number && this.desk.tower.name === tower.name;
     const all = () =>
       this.desk.store.scene(number, tower).then(
@@ -117,6 +117,7 @@ export class Pane {
           if (here()) this.failure = sentence(error);
         },
       );
+    if (!wanted) return this.fetchLayer(number, all);
     // A large saved page has the layer that it opens with before all others; a server answers all at once.
     const { view, layer, known } = untrack(() => ({
       view: this.desk.picks.view,
@@ -133,6 +134,15 @@ export class Pane {
         () => {},
       )
       .finally(all);
+  }
+
+  /** Asks for the layer in view alone; for all layers of a host that has only these, as a saved page has. */
+  private fetchLayer(number: number, all: () => Promise<void>): void {
+    const [tower, layer] = [this.desk.tower, this.desk.place.layer];
+    if (untrack(() => this.ready)) return;
+    this.desk.store.scene(number, tower, layer).then((scene) => {
+      if (this.input() === number && this.desk.tower === tower && this.desk.place.layer === layer) this.opening = scene;
+    }, all);
   }
 
   private fits({ input, tower }: Scene): boolean {

@@ -5,8 +5,11 @@ import type { Chrome, Desk } from "./desk.svelte";
 import type { Key, Shown } from "./keys";
 import type { Chosen } from "./picks";
 
-/** What a tab may need from the source; what no tab in front needs is not asked for. */
-export type Need = "attention" | "pictures" | "map";
+/**
+ * What a tab may need from the source; what no tab in front needs is not asked for. "layer" is the attention of the
+ * one layer in view, "attention" that of all layers.
+ */
+export type Need = "attention" | "layer" | "pictures" | "map";
 
 export interface Hint {
   lead: string;

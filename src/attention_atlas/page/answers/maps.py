@@ -20,7 +20,7 @@ from attention_atlas.page.answers.colours import Points, colour_columns
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.wire import maps as wire
 from attention_atlas.store.manifest import Layer
-from attention_atlas.store.maps import FIGURES, Group, Map, describe, read_map
+from attention_atlas.store.maps import FIGURES, Map, MapHeads, describe, read_map
 from attention_atlas.store.patch_places import places
 from attention_atlas.store.reader import StoredAtlas
 
@@ -171,7 +171,7 @@ def make_norms(
 # How things are found ----------------------------------------------------------------------------
 
 
-def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map, Group]:
+def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map, MapHeads]:
     """A map and its group; a PickError says what there is instead."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention has no queries and keys, so it has no maps; capture them")
@@ -188,14 +188,14 @@ def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map
     return subject, found, picked
 
 
-def _check_fits(atlas: StoredAtlas, name: str, group: Group) -> None:
+def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:
     known = set(atlas.heads()["head"])
     last = max(int(tokens.max(initial=-1)) for tokens in (group.query_tokens, group.key_tokens))
     if not set(group.heads) <= known or last >= atlas.manifest.tokens:
         raise StoreError(f"the map {name} is of another atlas; lay this one out again")
 
 
-def map_rows(atlas: StoredAtlas, group: Group, head: str) -> tuple[Numbers, Numbers]:
+def map_rows(atlas: StoredAtlas, group: MapHeads, head: str) -> tuple[Numbers, Numbers]:
     """Where the tokens of a map stand among all queries, and among all keys, of a head."""
     layer = layer_of(atlas, head)
     rows = [

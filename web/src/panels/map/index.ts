@@ -26,8 +26,8 @@ export const map: Tab = {
   ways: [{ key: "m", shown: "m", does: "the map", act: (desk) => desk.setTab("map") }],
   into: (desk) => desk.map.enter(desk.focus),
   out: (desk) => desk.map.leave(),
-  // An input's attention is wanted only once a point of it is picked.
-  needs: (desk) => (desk.picks.pinned ? ["map", "attention", "pictures"] : ["map"]),
+  // An input's attention is wanted only once a point of it is picked, and only in the layer that is drawn.
+  needs: (desk) => (desk.picks.pinned ? ["map", "layer", "pictures"] : ["map"]),
   alone: (picks) => picks.mapHead,
   steps: ["map", "mapHead"],
 };

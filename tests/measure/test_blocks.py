@@ -236,6 +236,30 @@ def test_a_shard_is_written_down_and_read_again(atlas: aa.Atlas, tmp_path: Path)
     assert equal(join(layers, read), join(layers, here))
 
 
+def test_measuring_that_was_interrupted_goes_on_where_it_stopped(
+    atlas: aa.Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = measure_atlas(atlas, again=True, progress=False)
+    whole, measured = Meter.shard, []
+
+    def interrupted(self: Meter, number: int, *more: Any) -> Partial:
+        if number == 2 and 2 not in measured:
+            measured.append(2)
+            raise KeyboardInterrupt
+        measured.append(number)
+        return whole(self, number, *more)
+
+    monkeypatch.setattr(Meter, "shard", interrupted)
+    for name in ("scores.parquet", "kinds.parquet"):
+        (atlas.path / name).unlink()
+    with pytest.raises(KeyboardInterrupt):
+        measure_atlas(atlas, progress=False)
+    again = measure_atlas(atlas, progress=False)
+    assert measured == [0, 1, 2, *range(2, len(atlas.manifest.shards))]
+    assert again.table.equals(expected.table)
+    assert not list(atlas.path.glob("*.parts"))
+
+
 # One file, one line -------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ model or a file of the person's arrive as `Extra`s, one value an input and head.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,12 +19,14 @@ from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.measure import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
+from attention_atlas.measure.resume import open_journal, partials
 from attention_atlas.measure.row_block import Floats
-from attention_atlas.measure.shards import Meter, Partial
+from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
 from attention_atlas.names.head import Head
-from attention_atlas.names.progress import Progress, bar
+from attention_atlas.names.progress import bar
 from attention_atlas.store.manifest import Layer, Tower
+from attention_atlas.store.parts import Journal
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
@@ -65,9 +67,16 @@ def measure_atlas(
         known = None
     if known is not None and not extras:
         return known
-    scores = _with(known or _made(atlas, seed, progress), atlas, extras, seed)
+    journal = None
+    if known is None:
+        meter = Meter(atlas, seed=seed)
+        journal = open_journal(meter, again) if keep else None
+        known = _made(meter, progress, journal)
+    scores = _with(known, atlas, extras, seed)
     if not (keep and _kept(atlas, scores)):
         _not_kept[atlas] = scores
+    if journal is not None:
+        journal.sweep()
     return scores
 
 
@@ -89,14 +98,14 @@ def _kept(atlas: StoredAtlas, scores: Scores) -> bool:
 
 def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
     """The scores of some inputs of an atlas; they are not kept."""
-    return _made(atlas, seed, False, inputs)
+    return _made(Meter(atlas, seed=seed, only=inputs), False)
 
 
-def _made(atlas: StoredAtlas, seed: int, progress: bool, only: set[int] | None = None) -> Scores:
-    meter = Meter(atlas, seed=seed, only=only)
-    count = atlas.manifest.inputs if only is None else len(only)
+def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Scores:
+    atlas, seed = meter.atlas, meter.seed
+    count = atlas.manifest.inputs if meter.only is None else len(meter.only)
     with bar("measuring", count * len(meter.layers), progress) as draw:
-        layers = join(meter.layers, _partials(meter, draw), seed)
+        layers = join(meter.layers, partials(meter, draw, journal), seed)
     rows = [row for layer in layers for row in score_rows(atlas, layer)]
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
     used = {measure.name: told(measure) for layer in meter.layers for measure in layer.measures}
@@ -104,18 +113,6 @@ def _made(atlas: StoredAtlas, seed: int, progress: bool, only: set[int] | None =
     alike, meant = alike_rows(atlas)
     rows, used = rows + ordered + alike, used | words | meant
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
-
-
-def _partials(meter: Meter, draw: Progress) -> Iterator[Partial]:
-    """Every shard, measured when it is asked for."""
-    before = 0
-    for number, shard in enumerate(meter.atlas.manifest.shards):
-
-        def done(count: int, before: int = before) -> None:
-            draw(before + count)
-
-        yield meter.shard(number, done)
-        before += shard.inputs * len(meter.layers)
 
 
 def told(measure: Measure) -> dict[str, str]:

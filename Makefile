@@ -17,7 +17,7 @@ test: lint types web-test unit
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m attention_atlas.page.wire.typescript --check web/src/source/wire.ts
+	$(BIN)/python -m attention_atlas.page.hosts.typescript --check web/src/source/wire.ts
 	$(BIN)/python hatch_build.py run lint
 
 types: $(VENV)/tested

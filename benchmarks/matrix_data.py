@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.about import About, InputLine, LayerInfo, TowerInfo
+from attention_atlas.page.wire.maps import (
+    MapGroup,
+    MapInfo,
+    MapNorms,
+    MapPlaces,
+    MapPoints,
+    NameColumn,
+    NumberColumn,
+)
+from attention_atlas.page.wire.packing import pack
 
 WORDS = 1000
 LENGTH = 50  # tokens of an input
@@ -39,43 +49,41 @@ def packets(layers: int, across: int, points: int) -> dict[str, bytes]:
     count, queries = len(heads), points // 2
     own = tokens(points)
     low, high = np.ones((count, 2), np.float32), np.full((count, 2), 9, np.float32)
-    group = wire.MapGroup("decoder", heads, queries, queries)
-    infos = [wire.LayerInfo(i, across, across, 64, 64, True, "text", "text") for i in range(layers)]
-    tower = wire.TowerInfo("decoder", "causal", "text", "text", layers, infos)
-    inputs = [
-        wire.InputLine(i, f"made-up input {i}", "text", False) for i in range(queries // LENGTH)
-    ]
-    about = wire.About(
+    group = MapGroup("decoder", heads, queries, queries)
+    infos = [LayerInfo(i, across, across, 64, 64, True, "text", "text") for i in range(layers)]
+    tower = TowerInfo("decoder", "causal", "text", "text", layers, infos)
+    inputs = [InputLine(i, f"made-up input {i}", "text", False) for i in range(queries // LENGTH)]
+    about = About(
         title="made up", model="made-up", model_class="", kind="atlas", receipt_line="", exact=True,
         inputs=inputs, towers=[tower], has_values=False, notes=[],
-        maps=[wire.MapInfo("umap-2d", "umap", 2, [group], {})], no_maps="", can_compute=False,
+        maps=[MapInfo("umap-2d", "umap", 2, [group], {})], no_maps="", can_compute=False,
         estimates=[], can_add=False, added=[], atlases=[],
     )  # fmt: skip
     position = (own["position"] / (LENGTH - 1) * 65534).astype(np.uint16)
-    columns: list[wire.NumberColumn | wire.NameColumn] = [
-        wire.NumberColumn("position", "position", "number", "linear", False, 0.0, 1.0, position),
-        wire.NameColumn(
+    columns: list[NumberColumn | NameColumn] = [
+        NumberColumn("position", "position", "number", "linear", False, 0.0, 1.0, position),
+        NameColumn(
             "mod5", "modulo 5", "name", list("01234"), (own["position"] % 5).astype(np.uint8)
         ),
     ]
     made = {
         "about": about,
-        "map/umap-2d/decoder": wire.MapPlaces(
+        "map/umap-2d/decoder": MapPlaces(
             "umap-2d", "decoder", heads, queries, places(count, points),
             np.tile(np.array([[0, 0], [1, 1]], np.float32), (count, 1, 1)),
             np.ones(count, np.float32),
             ["map.correlation"], np.full((count, 1), -0.5, np.float32),
         ),
-        "points/umap-2d/decoder": wire.MapPoints(
+        "points/umap-2d/decoder": MapPoints(
             "umap-2d", "decoder", queries, own["token"], own["input"], own["position"],
             [f"word{i}" for i in range(WORDS)], own["text"], np.zeros(points, np.uint8), columns,
         ),
-        "norms/umap-2d/decoder": wire.MapNorms(
+        "norms/umap-2d/decoder": MapNorms(
             "umap-2d", "decoder", queries,
             np.random.default_rng(1).integers(0, 256, (count, points), np.uint8), low, high,
         ),
     }  # fmt: skip
-    return {path: wire.pack(answer) for path, answer in made.items()}
+    return {path: pack(answer) for path, answer in made.items()}
 
 
 def as_json(heads: int, points: int) -> bytes:

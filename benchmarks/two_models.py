@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import attention_atlas as aa
-from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.live.answers import make_answers
 from attention_atlas.page.live.model import LiveModel
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from benchmarks.machine import about
 
 MODELS = ("builtin:gpt", "builtin:bert")
@@ -93,9 +93,9 @@ def one_server(folder: Path) -> int:
 
     def add(which: int) -> bool:
         start.wait()
-        packet, done = answers[which].deed("add", {"text": TEXTS[1]})
+        packet, done = answers[which].perform("add", {"text": TEXTS[1]})
         if not done:
-            print(wire.unpack(packet)["error"], file=sys.stderr)
+            print(unpack(packet)["error"], file=sys.stderr)
         return done
 
     with ThreadPoolExecutor(len(answers)) as threads:

@@ -23,7 +23,7 @@ from playwright.sync_api import Error, Page, sync_playwright
 import attention_atlas as aa
 from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from attention_atlas.page.hosts.launch import start
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from attention_atlas.studies.demo import sentences
 from benchmarks.machine import about
 
@@ -49,7 +49,7 @@ def first_packets(folder: Path) -> tuple[float, float, dict[str, int]]:
         started = time.perf_counter() - began
         began = time.perf_counter()
         told = httpx.get(f"{running.url}api/about").content
-        info = wire.unpack(told)["maps"][0]
+        info = unpack(told)["maps"][0]
         sizes = {"about": len(told)}
         for group in info["groups"]:
             for what in ("map", "points"):

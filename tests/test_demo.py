@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from attention_atlas.layout.fidelity import Dots, Tokens, correlation
-from attention_atlas.page.live.desks import make_answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.live.answers import make_answers
+from attention_atlas.page.wire.packing import unpack
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.studies import demo
@@ -59,14 +59,14 @@ def test_the_maps_are_of_the_vectors_that_are_captured(
 
 def test_both_open_together_and_can_be_coloured_by_topic(atlases: list[StoredAtlas]) -> None:
     for answers, model in zip(make_answers(atlases), demo.MODELS, strict=True):
-        about = wire.unpack(answers.packet("about")[0])
+        about = unpack(answers.packet("about")[0])
         assert about["model"] == model
         assert [one["name"] for one in about["maps"]] == ["umap-2d", "umap-3d"]
         assert [one["title"] for one in about["atlases"]] == [
             one for one in demo.MODELS if one != model
         ]
         group = about["maps"][0]["groups"][0]["name"]
-        points = wire.unpack(answers.packet(f"points/umap-2d/{group}")[0])
+        points = unpack(answers.packet(f"points/umap-2d/{group}")[0])
         topic = next(one for one in points["columns"] if one["name"] == "topic")
         assert "pronouns" in topic["names"]
 

@@ -16,7 +16,8 @@ from attention_atlas.measure.one_input import measure_blocks
 from attention_atlas.measure.read_blocks import row_blocks
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
-from attention_atlas.measure.tokens import TokenTable, is_punctuation
+from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.names.token_text import is_punctuation, shown
 from tests.atlases import OTHER, PAIR, SENTENCE
 from tests.measure.made_blocks import HEADS, cut, random_block
 from tests.measure.plain import PLAIN
@@ -181,7 +182,7 @@ def test_fewer_than_three_inputs_give_no_interval() -> None:
     ("text", "is_one"), [("Ġ,", True), ("##.", True), ("#", True), ("Ġthe", False), ("▁", False)]
 )
 def test_punctuation_is_found_under_the_marks_of_tokenizers(text: str, is_one: bool) -> None:
-    assert is_punctuation(text) is is_one
+    assert is_punctuation(shown([text])[0]) is is_one
 
 
 def test_a_corpus_of_one_token_inputs_is_refused(tmp_path: Path) -> None:

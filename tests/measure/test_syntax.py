@@ -17,7 +17,7 @@ from attention_atlas.measure.relations import best_heads, ratio
 from attention_atlas.measure.report import write_report
 from attention_atlas.measure.trees import OFFSETS, Matched, by_words, choose, right
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests.test_bad_input import Captured, run
 
 CAT = """# text = The cat saw dogs.
@@ -264,5 +264,5 @@ def test_the_report_and_the_card_tell_of_relations(atlas: aa.Atlas, tmp_path: Pa
     write_report(atlas, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<td>{best['relation']}</td><td>{best['way']}</td><td>{best['head']}</td>" in page
-    told = wire.unpack(Answers(atlas).packet(f"card/{best['head']}")[0])["relations"][0]
+    told = unpack(Answers(atlas).packet(f"card/{best['head']}")[0])["relations"][0]
     assert told["right"] - told["baseline"] == pytest.approx(best["above"])

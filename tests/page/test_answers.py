@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.page.answers import weights
 from attention_atlas.page.live import answers
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests.tolerance import reading_tolerance
 
 
 def _ask(atlas: Any, path: str) -> dict[str, Any]:
     packet, found = Answers(atlas).packet(path)
-    assert found, wire.unpack(packet)
-    return wire.unpack(packet)
+    assert found, unpack(packet)
+    return unpack(packet)
 
 
 def test_about_says_what_there_is(gpt: aa.Atlas) -> None:
@@ -172,17 +173,17 @@ def test_bias_and_shared_keys_come_along(tmp_path: Path) -> None:
 )
 def test_what_is_not_there_is_told_in_one_sentence(gpt: aa.Atlas, path: str, sentence: str) -> None:
     packet, found = Answers(gpt).packet(path)
-    error = wire.unpack(packet)["error"]
+    error = unpack(packet)["error"]
     assert not found
     assert sentence in error and "\n" not in error and len(error) < 250
 
 
 def test_too_much_at_once_says_how_to_ask(gpt: aa.Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "LARGEST", 30)
+    monkeypatch.setattr(weights, "LARGEST_ANSWER", 30)
     packet, found = Answers(gpt).packet("rows/0/L0H0")
-    assert not found and "rows/0/L0H0/0-" in wire.unpack(packet)["error"]
+    assert not found and "rows/0/L0H0/0-" in unpack(packet)["error"]
     packet, found = Answers(gpt).packet("layer/0/decoder/0")
-    assert not found and "ask for the rows of one head" in wire.unpack(packet)["error"]
+    assert not found and "ask for the rows of one head" in unpack(packet)["error"]
 
 
 def test_an_atlas_without_vectors_says_so_in_place(tmp_path: Path) -> None:
@@ -191,14 +192,15 @@ def test_an_atlas_without_vectors_says_so_in_place(tmp_path: Path) -> None:
     about = _ask(atlas, "about")
     assert not any(layer["has_vectors"] for layer in about["towers"][0]["layers"])
     packet, found = Answers(atlas).packet("vectors/0/L0H0")
-    assert not found and "was captured without queries" in wire.unpack(packet)["error"]
+    assert not found and "was captured without queries" in unpack(packet)["error"]
     np.testing.assert_array_equal(_ask(atlas, "rows/0/L0H0")["weights"], atlas.weights(0, "L0H0"))
 
 
 def test_packets_are_kept_up_to_a_bound(gpt: aa.Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(Answers(gpt).packet("rows/0/L0H0")[0])
+    monkeypatch.setattr(answers, "KEPT", size)
     asked = Answers(gpt)
-    asked.packet("about")
-    monkeypatch.setattr(answers, "KEPT", 1)
-    asked.packet("input/0")
-    assert list(asked._kept) == ["input/0"]
-    assert asked.packet("input/0")[0] is asked._kept["input/0"]
+    for path in ("about", "rows/0/L0H0", "rows/0/L0H1", "edges/0/decoder"):  # the last is larger
+        assert asked.packet(path)[1]
+    assert list(asked._kept) == ["rows/0/L0H1"]
+    assert asked.packet("rows/0/L0H1")[0] is asked._kept["rows/0/L0H1"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import attention_atlas as aa
 from attention_atlas.cli.app import app
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 
@@ -73,7 +73,7 @@ def test_serve_answers_and_stops_at_ctrl_c(gpt: aa.Atlas) -> None:
         except httpx.TransportError:
             assert time.monotonic() < end
             time.sleep(0.1)
-    assert wire.unpack(answer.content)["model"] == "builtin:gpt"
+    assert unpack(answer.content)["model"] == "builtin:gpt"
     process.send_signal(2)
     assert process.wait(20) == 0
     process.stderr.close()

@@ -7,9 +7,9 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.page.answers.comparison import pooled
-from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.live.desks import make_answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.live.answers import Answers, make_answers
+from attention_atlas.page.wire.packing import unpack
+from attention_atlas.store.reader import StoredAtlas
 from tests import atlases
 from tests.tolerance import reading_tolerance
 
@@ -20,13 +20,13 @@ def served(gpt: aa.Atlas, bert: aa.Atlas) -> list[Answers]:
     return make_answers([gpt, bert, plain])
 
 
-def atlas_of(answers: Answers) -> aa.Atlas:
-    assert isinstance(answers.subject, aa.Atlas)
-    return answers.subject
+def atlas_of(answers: Answers) -> StoredAtlas:
+    assert isinstance(answers.session.subject, StoredAtlas)
+    return answers.session.subject
 
 
 def test_statistics_and_importance_are_those_of_the_weights(served: list[Answers]) -> None:
-    told = wire.unpack(served[1].packet("compare/0")[0])
+    told = unpack(served[1].packet("compare/0")[0])
     assert told["inputs"].tolist() == [[0, 0]]  # the pair is only in one of them
     assert told["models"][0]["name"] == "builtin:bert" and told["models"][1]["way"] == "../"
     for one, answers in zip(told["models"], (served[1], served[0]), strict=True):
@@ -43,7 +43,7 @@ def test_statistics_and_importance_are_those_of_the_weights(served: list[Answers
 def test_reactions_are_the_weights_themselves_where_inputs_are_short(
     served: list[Answers],
 ) -> None:
-    told = wire.unpack(served[0].packet("reaction/0/0")[0])
+    told = unpack(served[0].packet("reaction/0/0")[0])
     for one, answers in zip(told["models"], served, strict=False):
         atlas = atlas_of(answers)
         heads = [str(name) for name in atlas.heads()["head"]]
@@ -76,17 +76,17 @@ def test_long_inputs_are_drawn_by_the_largest_weight_of_each_part() -> None:
         ("compare/7", "names no other atlases of this server; there are 0 to 1"),
         ("compare/0,0", "names no other atlases"),
         ("compare/-1", "names no other atlases"),
-        ("reaction/0/9", "'9' is no shared input"),
+        ("reaction/0/9", "9 is no shared input"),
         ("compare", "does not say what it asks for"),
     ],
 )
 def test_what_cannot_be_compared_is_told(served: list[Answers], path: str, told: str) -> None:
     packet, fine = served[0].packet(path)
-    assert not fine and told in wire.unpack(packet)["error"]
+    assert not fine and told in unpack(packet)["error"]
 
 
 def test_an_atlas_alone_has_nothing_to_compare_with(served: list[Answers]) -> None:
-    told = wire.unpack(Answers(served[0].subject).packet("compare/0")[0])
+    told = unpack(Answers(served[0].session.subject).packet("compare/0")[0])
     assert "there are none" in told["error"]
 
 
@@ -95,7 +95,7 @@ def test_a_large_atlas_that_was_not_measured_is_left_to_the_command_line(
 ) -> None:
     monkeypatch.setattr("attention_atlas.page.answers.comparison.SMALL", 1)
     fresh = make_answers([atlases.gpt(tmp_path), atlases.bert(tmp_path)])
-    assert "run: attention-atlas measure" in wire.unpack(fresh[0].packet("compare/0")[0])["error"]
+    assert "run: attention-atlas measure" in unpack(fresh[0].packet("compare/0")[0])["error"]
 
 
 def test_pictures_cannot_be_compared_and_it_is_said(tmp_path: Path) -> None:
@@ -105,4 +105,4 @@ def test_pictures_cannot_be_compared_and_it_is_said(tmp_path: Path) -> None:
     Image.new("RGB", (32, 32), "grey").save(picture)
     vit = aa.capture("builtin:vit", str(picture), path=tmp_path / "v.atlas", progress=False)
     told = make_answers([atlases.gpt(tmp_path), vit])[0].packet("compare/0")[0]
-    assert "inputs that are no texts" in wire.unpack(told)["error"]
+    assert "inputs that are no texts" in unpack(told)["error"]

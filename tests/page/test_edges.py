@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.page.answers import edges
-from attention_atlas.page.wire.wire import pack
+from attention_atlas.page.wire.packing import pack
 from attention_atlas.store.rows import Float32
 from tests.tolerance import step_tolerance, sum_tolerance
 

@@ -8,9 +8,11 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.measure.run import measure_atlas
+from attention_atlas.page.answers.session import Other
 from attention_atlas.page.hosts.export import page_pieces
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.about import Neighbour
+from attention_atlas.page.wire.packing import unpack
 from tests import atlases
 from tests.made_once import MadeOnce
 from tests.tolerance import unit
@@ -22,11 +24,11 @@ def answers(made_once: MadeOnce) -> Answers:
 
 
 def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers) -> None:
-    assert wire.unpack(answers.packet("about")[0])["can_measure"]
+    assert unpack(answers.packet("about")[0])["can_measure"]
     packet, fine = answers.packet("heads")
     assert fine
-    told = wire.unpack(packet)
-    atlas = answers.subject
+    told = unpack(packet)
+    atlas = answers.session.subject
     assert isinstance(atlas, aa.Atlas)
     scores = measure_atlas(atlas, progress=False)
     frame = scores.table.pivot(index="head", columns="measure", values="value")
@@ -40,18 +42,18 @@ def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers
 
 
 def test_the_card_names_heads_alike_and_telling_inputs(answers: Answers) -> None:
-    card = wire.unpack(answers.packet("card/L3H2")[0])
+    card = unpack(answers.packet("card/L3H2")[0])
     assert card["evidence"]["parallel"] > 0.8
     assert sum(card["counts"].values()) == 2 and set(card["telling"]) <= {0, 1}
     assert len(card["nearest"]) == 5 and "L3H2" not in [one["head"] for one in card["nearest"]]
-    alike = wire.unpack(answers.packet("alike")[0])
+    alike = unpack(answers.packet("alike")[0])
     assert alike["places"].shape == (36, 2) and len(alike["heads"]) == 36
 
 
 def test_what_cannot_be_had_is_told(answers: Answers) -> None:
-    assert "L9H9" in wire.unpack(answers.packet("card/L9H9")[0])["error"]
+    assert "L9H9" in unpack(answers.packet("card/L9H9")[0])["error"]
     plain = aa.head_view([np.full((1, 1, 4, 4), 0.25)], list("abcd")).subject
-    assert "plain attention" in wire.unpack(Answers(plain).packet("heads")[0])["error"]
+    assert "plain attention" in unpack(Answers(plain).packet("heads")[0])["error"]
 
 
 def test_a_large_atlas_says_how_to_measure_it(
@@ -59,12 +61,12 @@ def test_a_large_atlas_says_how_to_measure_it(
 ) -> None:
     monkeypatch.setattr("attention_atlas.page.answers.heads.SMALL", 1)
     fresh = Answers(atlases.gpt(tmp_path))
-    assert "attention-atlas measure gpt.atlas" in wire.unpack(fresh.packet("heads")[0])["error"]
+    assert "attention-atlas measure gpt.atlas" in unpack(fresh.packet("heads")[0])["error"]
 
 
 def test_a_saved_page_of_a_measured_atlas_carries_its_heads(answers: Answers) -> None:
     assert answers.packet("heads")[1]
-    page = b"".join(page_pieces(answers.subject, {}))
+    page = b"".join(page_pieces(answers.session.subject, {}))
     assert b'data-path="heads"' in page and b'data-path="card/L5H5"' in page
 
 
@@ -73,15 +75,15 @@ def test_scores_and_heads_alike_asked_for_at_once_are_measured_once(tmp_path: Pa
     paths = ["heads", "alike", "card/L3H2", "heads", "card/L0H0", "alike"]
     with ThreadPoolExecutor(len(paths)) as crowd:
         told = list(crowd.map(fresh.packet, paths))
-    assert [wire.unpack(packet).get("error") for packet, _ in told] == [None] * len(paths)
+    assert [unpack(packet).get("error") for packet, _ in told] == [None] * len(paths)
 
 
 def test_a_page_that_asks_for_heads_writes_nothing(tmp_path: Path) -> None:
     other = aa.capture("builtin:gpt", [atlases.SENTENCE], path=tmp_path / "o.atlas", progress=False)
-    beside = wire.Neighbour("", "another", 1)
-    page = Answers(atlases.gpt(tmp_path), None, [beside], [other])
+    beside = Other(Neighbour("", "another", 1), other)
+    page = Answers(atlases.gpt(tmp_path), None, [beside])
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
     for path in ("about", "heads", "alike", "card/L3H2", "compare/0"):
         packet, fine = page.packet(path)
-        assert fine, wire.unpack(packet)
+        assert fine, unpack(packet)
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before

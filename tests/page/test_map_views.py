@@ -14,8 +14,8 @@ import attention_atlas as aa
 from attention_atlas.cli.app import app
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.hosts import export
-from attention_atlas.page.live.desks import make_answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.live.answers import make_answers
+from attention_atlas.page.wire.packing import unpack
 from tests import planted
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -57,7 +57,7 @@ def test_an_atlas_without_maps_opens_so_that_the_page_can_offer_them(tmp_path: P
     bare = planted.planted(tmp_path / "x.atlas", 2)
     view = aa.matrix_view(bare)
     assert view.picks["map"] == ""
-    about = wire.unpack(view.widget._answers.packet("about")[0])
+    about = unpack(view.widget._answers.packet("about")[0])
     assert about["can_compute"] and about["maps"] == []
 
 
@@ -90,7 +90,7 @@ def test_a_saved_map_carries_one_map_with_all_that_its_page_asks_for(
     }
     assert {path for path in carried if path.startswith("mean")} == {f"mean/{h}" for h in heads}
     assert sum(path.startswith("edges/") for path in carried) == len(atlas)
-    about = wire.unpack(carried["about"])
+    about = unpack(carried["about"])
     assert not about["can_compute"] and not about["can_add"]
     (answers,) = make_answers([atlas])
     for path in ("map/pca-3d/decoder", "mean/L0H1"):
@@ -123,7 +123,7 @@ def test_export_of_an_atlas_with_maps(atlas: aa.Atlas, tmp_path: Path) -> None:
     assert options((tmp_path / "page.html").read_text("utf-8"))["tab"] == "map"
     api = tmp_path / "site" / "api"
     for path in ("map/pca-2d/decoder", "map/pca-3d/decoder", "points/pca-2d/decoder", "mean/L0H0"):
-        assert wire.unpack((api / path).read_bytes())
+        assert unpack((api / path).read_bytes())
 
 
 def test_build_captures_and_lays_out_and_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_build_captures_and_lays_out_and_goes_on_where_it_was(tmp_path: Path) ->
 
 
 def _about(atlas: aa.Atlas) -> Any:
-    return wire.unpack(make_answers([atlas])[0].packet("about")[0])
+    return unpack(make_answers([atlas])[0].packet("about")[0])
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from attention_atlas.atlas import Atlas
-from attention_atlas.page.answers.colours import kind_of
+from attention_atlas.names.token_text import token_kind
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests import planted
 from tests.tolerance import reading_tolerance, step_tolerance, sum_tolerance
 
@@ -33,7 +33,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
 
 def ask(atlas: Atlas, path: str) -> Any:
     packet, found = Answers(atlas).packet(path)
-    told = wire.unpack(packet)
+    told = unpack(packet)
     assert found, told
     return told
 
@@ -41,7 +41,7 @@ def ask(atlas: Atlas, path: str) -> Any:
 def refusal(subject: Any, path: str) -> str:
     packet, found = Answers(subject).packet(path)
     assert not found
-    return str(wire.unpack(packet)["error"])
+    return str(unpack(packet)["error"])
 
 
 def column(atlas: Atlas, name: str) -> Any:
@@ -116,10 +116,10 @@ def test_colours_of_place_and_text(atlas: Atlas) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [("·cat", "letters"), ("1,990", "number"), ("·…", "punctuation"), ("½", "number"),
-     ("don't", "letters"), ("⏎", "punctuation"), ("漢", "letters"), ("·", "punctuation")],
+     ("don't", "letters"), ("⏎", "space"), ("漢", "letters"), ("·", "space")],
 )  # fmt: skip
 def test_kinds_of_tokens(text: str, kind: str) -> None:
-    assert kind_of(text) == kind
+    assert token_kind(text) == kind
 
 
 def test_the_persons_columns_colour_too(atlas: Atlas) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 import attention_atlas as aa
 from attention_atlas.page.hosts.export import save_folder
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import pack, unpack
 from tests.record.seeing import WIDTH, cropped, local, save, stretched
 from tests.test_bad_input import run
 from tests.tolerance import reading_tolerance, step_tolerance, unit
@@ -46,7 +46,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
 
 def ask(atlas: aa.Atlas, path: str) -> Any:
     """The packet as the browser reads it."""
-    return wire.unpack(wire.pack(Answers(atlas).answer(path)))
+    return unpack(pack(Answers(atlas).answer(path)))
 
 
 def opened(data: Any) -> Image.Image:
@@ -144,7 +144,7 @@ def test_a_picture_cut_in_the_middle_is_sent_whole() -> None:
         ("picture/0/1", "input 0 has no picture 1; there is 0 to 0"),
         ("picture/0/../../x", "does not say what it asks for"),
         ("picture/7/0", "there is no input 7"),
-        ("thumbs/9", "there is no sheet '9' of thumbnails; there is 0 to 5"),
+        ("thumbs/9", "there is no sheet 9 of thumbnails; there is 0 to 5"),
         ("gaze/0/encoder/1/7", "has no head '7'; give 0 to 1, mean or rollout"),
         ("gaze/0/encoder/9/mean", "encoder has no layer 9; it has 0, 1"),
     ],

@@ -14,7 +14,7 @@ from attention_atlas.names.errors import InputError
 from attention_atlas.page.hosts import launch
 from attention_atlas.page.hosts.app import make_app
 from attention_atlas.page.hosts.guard import Guard
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 
 HERE = "http://127.0.0.1:8642"
 
@@ -39,8 +39,8 @@ def test_the_page_its_files_and_packets_are_served(client: TestClient) -> None:
     assert client.get("/page.js").headers["content-type"].startswith("text/javascript")
     about = client.get("/api/about")
     assert about.headers["content-type"] == "application/octet-stream"
-    assert wire.unpack(about.content)["model"] == "builtin:gpt"
-    assert wire.unpack(client.get("/1/api/input/1").content)["number"] == 1
+    assert unpack(about.content)["model"] == "builtin:gpt"
+    assert unpack(client.get("/1/api/input/1").content)["number"] == 1
     assert client.get("/1/").status_code == 200 and client.get("/1/page.css").status_code == 200
 
 
@@ -62,7 +62,7 @@ def test_it_listens_on_this_machine_only_by_default(gpt: aa.Atlas, stand_in: Pat
 def test_a_host_header_of_another_name_is_refused(client: TestClient, name: str) -> None:
     answer = client.get("/api/about", headers={"host": name})
     assert answer.status_code == 421
-    assert "error" in wire.unpack(answer.content)
+    assert "error" in unpack(answer.content)
 
 
 @pytest.mark.parametrize("name", ["localhost:8642", "127.0.0.1", "[::1]:8642"])
@@ -92,6 +92,17 @@ def test_the_link_with_the_token_opens_the_whole_page(guarded: tuple[TestClient,
     assert "httponly" in cookie and "samesite=strict" in cookie
     assert client.get("/page.js").status_code == 200
     assert client.get("/api/about").status_code == 200
+
+
+def test_answers_are_compressed_for_other_machines_only(
+    guarded: tuple[TestClient, str], client: TestClient
+) -> None:
+    far, token = guarded
+    path, asked = "/api/edges/0/decoder", {"accept-encoding": "gzip"}
+    there = far.get(f"{path}?token={token}", headers=asked)
+    here = client.get(path, headers=asked)
+    assert there.headers["content-encoding"] == "gzip" and there.content == here.content
+    assert "content-encoding" not in here.headers
 
 
 def test_a_cookie_that_cannot_be_read_is_no_token(guarded: tuple[TestClient, str]) -> None:

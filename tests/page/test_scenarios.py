@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from attention_atlas.atlas import Atlas
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests import planted
 
 MAPS = ("umap-2d", "pca-2d")
@@ -33,7 +33,7 @@ def ask(atlas: Atlas) -> Ask:
 
     def answer(path: str) -> Any:
         packet, found = answers.packet(path)
-        told = wire.unpack(packet)
+        told = unpack(packet)
         assert found, told
         return told
 

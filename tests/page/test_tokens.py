@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from attention_atlas.page.answers.tokens import shown, visible, words
+from attention_atlas.names.token_text import shown, visible, words
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import attention_atlas as aa
 from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.hosts.views import Html, View
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests import atlases
 
 BERT = Path(aa.__file__).parent / "models/builtin/bert"
@@ -31,7 +31,7 @@ def _even(layers: int = 2, heads: int = 3, n: int = 4, m: int | None = None) -> 
 
 
 def _weights(view: View, head: str) -> Any:
-    return wire.unpack(Answers(view.subject).packet(f"rows/0/{head}")[0])["weights"]
+    return unpack(Answers(view.subject).packet(f"rows/0/{head}")[0])["weights"]
 
 
 # The three examples of BertViz's README ----------------------------------------------------------
@@ -113,7 +113,7 @@ def test_the_sentence_pair_example_runs() -> None:
         outputs = model(names["input_ids"], token_type_ids=names["token_type_ids"])
     expected = outputs.attentions[5][0, 1].numpy()
     np.testing.assert_allclose(_weights(view, "L5H1"), expected, atol=1e-6)
-    info = wire.unpack(Answers(view.subject).packet("input/0")[0])
+    info = unpack(Answers(view.subject).packet("input/0")[0])
     assert info["boundary"] == names["sentence_b_start"]
     assert info["streams"][0]["tokens"][info["boundary"]]["segment"] == 1
 
@@ -220,7 +220,7 @@ def test_prettify_off_shows_the_marks() -> None:
     raw = ["Ġa", "b", "Ġc", "d"]
     for prettify, first in ((True, "·a"), (False, "Ġa")):
         view = aa.head_view(_even(), raw, prettify_tokens=prettify)
-        tokens = wire.unpack(Answers(view.subject).packet("input/0")[0])["streams"][0]["tokens"]
+        tokens = unpack(Answers(view.subject).packet("input/0")[0])["streams"][0]["tokens"]
         assert (tokens[0]["text"], tokens[0]["raw"]) == (first, "Ġa")
 
 
@@ -236,7 +236,7 @@ def test_attention_that_does_not_sum_to_one_is_shown_with_a_note() -> None:
     view = aa.head_view(weights, TOKENS)
     (note,) = view.subject.notes
     assert "sum to less than one (from 0.25)" in note
-    about = wire.unpack(Answers(view.subject).packet("about")[0])
+    about = unpack(Answers(view.subject).packet("about")[0])
     assert about["notes"] == [note]
 
 
@@ -311,7 +311,7 @@ def test_picks_can_be_set_and_only_known_ones(gpt: aa.Atlas) -> None:
     view = aa.head_view(gpt)
     view.picks = {"threshold": 0.1}
     assert view.picks["threshold"] == 0.1 and view.picks["view"] == "head"
-    with pytest.raises(PickError, match="nothing to pick is called 'tresholt'"):
+    with pytest.raises(PickError, match="nothing of picks is called 'tresholt'"):
         view.picks = {"tresholt": 0.1}
 
 
@@ -331,8 +331,8 @@ def test_the_widget_answers_packets_and_follows_picks(
         {"kind": "answer", "id": "a-1"},
         {"kind": "answer", "id": "a-2"},
     ]
-    assert wire.unpack(sent[0][1][0])["number"] == 1
-    assert "error" in wire.unpack(sent[1][1][0])
+    assert unpack(sent[0][1][0])["number"] == 1
+    assert "error" in unpack(sent[1][1][0])
     view.widget.picks = {**view.picks, "layer": 4}
     assert view.picks["layer"] == 4
     assert "application/vnd.jupyter.widget-view+json" in str(view._repr_mimebundle_())

@@ -25,7 +25,7 @@ import attention_atlas as aa
 from attention_atlas.models.load import load
 from attention_atlas.page.hosts.app import make_app
 from attention_atlas.page.live.model import LiveModel
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests.record.zoo import ZOO
 
 ROUNDS = 6
@@ -173,7 +173,7 @@ def test_a_fresh_server_with_two_models_answers_texts_added_at_once(tmp_path: An
             def add(atlas: int, client: Any = client, start: Barrier = start) -> tuple[int, str]:
                 start.wait()
                 answer = client.post(f"/{atlas}/api/add", json={"text": "She was right."})
-                return answer.status_code, str(wire.unpack(answer.content).get("error", ""))
+                return answer.status_code, str(unpack(answer.content).get("error", ""))
 
             with ThreadPoolExecutor(len(names)) as threads:
                 answers = list(threads.map(add, range(len(names))))

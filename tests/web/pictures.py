@@ -16,8 +16,11 @@ import numpy.typing as npt
 from PIL import Image
 from playwright.sync_api import Page, Route
 
-import attention_atlas.page.wire.wire as w
 from attention_atlas.page.hosts.static_files import static
+from attention_atlas.page.wire.about import About, InputLine, LayerInfo, TowerInfo
+from attention_atlas.page.wire.image import Gaze, Picture, PictureInfo
+from attention_atlas.page.wire.packing import Failure, pack
+from attention_atlas.page.wire.text import Edges, InputInfo, Stream, TokenInfo
 
 Floats = npt.NDArray[np.float32]
 Box = tuple[float, float, float, float]
@@ -74,7 +77,7 @@ class Scene:
             heads[:, i, i] = 0.4
         return np.stack([heads, heads[::-1]])
 
-    def stream(self) -> w.Stream:
+    def stream(self) -> Stream:
         texts = [*self.before, *["patch"] * len(self.places()), *self.after]
         rows = [(-1, -1)] * len(texts)
         image = np.full(len(texts), -1, np.int16)
@@ -82,37 +85,35 @@ class Scene:
         for at, (picture, own, row, column) in enumerate(self.places(), self.first):
             rows[at], image[at], box[at] = (row, column), picture, own
         tokens = [
-            w.TokenInfo(
+            TokenInfo(
                 text=text, raw=text, id=-1, special=text.startswith(("[", "<")), segment=0,
-                word=-1, row=row, column=column, generated=False,
+                word=-1, row=row, column=column, generated=False, punctuation=False,
             )
             for text, (row, column) in zip(texts, rows, strict=True)
         ]  # fmt: skip
-        return w.Stream("image", tokens, image, box)
+        return Stream("image", tokens, image, box)
 
-    def about(self) -> w.About:
-        layers = [
-            w.LayerInfo(i, HEADS, HEADS, 8, 8, False, "image", "image") for i in range(LAYERS)
-        ]
-        return w.About(
+    def about(self) -> About:
+        layers = [LayerInfo(i, HEADS, HEADS, 8, 8, False, "image", "image") for i in range(LAYERS)]
+        return About(
             title="planted", model="planted", model_class="Planted", kind="atlas",
-            receipt_line="", exact=True, inputs=[w.InputLine(0, "a picture", "image", False)],
-            towers=[w.TowerInfo("vision", "self", "image", "image", LAYERS, layers)],
+            receipt_line="", exact=True, inputs=[InputLine(0, "a picture", "image", False)],
+            towers=[TowerInfo("vision", "self", "image", "image", LAYERS, layers)],
             has_values=False, notes=[], pictures=bool(self.sizes), patches=["image"],
         )  # fmt: skip
 
-    def input(self) -> w.InputInfo:
-        shown = [w.PictureInfo(*size, f"{i}.png") for i, size in enumerate(self.sizes)]
-        return w.InputInfo(0, "a picture", None, -1, [self.stream()], shown)
+    def input(self) -> InputInfo:
+        shown = [PictureInfo(*size, f"{i}.png") for i, size in enumerate(self.sizes)]
+        return InputInfo(0, "a picture", None, -1, [self.stream()], shown)
 
-    def edges(self) -> w.Edges:
+    def edges(self) -> Edges:
         n, every = len(self), self.weights().reshape(-1, len(self))
-        return w.Edges(
+        return Edges(
             0, "vision", list(range(LAYERS)), [HEADS] * LAYERS, [n] * LAYERS, [n] * LAYERS, n,
             None, every, np.zeros(len(every), np.uint16), None,
         )  # fmt: skip
 
-    def gaze(self, layer: str, how: str) -> w.Gaze:
+    def gaze(self, layer: str, how: str) -> Gaze:
         """For the rollout we plant what head 3 of the first layer does."""
         own = self.weights()[int(layer)]
         if how.isdigit():
@@ -122,14 +123,14 @@ class Scene:
         rounded = np.round(weights * 65535).astype(np.uint16)
         nothing = np.zeros(len(weights), np.uint8)
         best = rounded.argmax(1).astype(np.uint32)
-        return w.Gaze(0, "vision", int(layer), how, rounded, best, nothing)
+        return Gaze(0, "vision", int(layer), how, rounded, best, nothing)
 
-    def picture(self, number: str) -> w.Picture:
+    def picture(self, number: str) -> Picture:
         width, height = self.sizes[int(number)]
         file = io.BytesIO()
         Image.new("RGB", (width, height), self.colour).save(file, "PNG")
         data = np.frombuffer(file.getvalue(), np.uint8)
-        return w.Picture(0, int(number), "image/png", width, height, data)
+        return Picture(0, int(number), "image/png", width, height, data)
 
     def answer(self, path: str) -> bytes:
         word, *rest = path.split("/")
@@ -139,8 +140,8 @@ class Scene:
             "picture": lambda _, number: self.picture(number),
         }  # fmt: skip
         if word not in made:
-            return w.pack(w.Failure(f"{word} is not planted"))
-        return w.pack(made[word](*rest))
+            return pack(Failure(f"{word} is not planted"))
+        return pack(made[word](*rest))
 
 
 @cache

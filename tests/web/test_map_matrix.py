@@ -154,7 +154,7 @@ def test_a_new_colour_changes_no_place(open_map: Open) -> None:
         seen.append(now)
         label = page.locator(f"option[value={colour}]").inner_text()
         expect(page.get_by_test_id("map-legend")).to_contain_text(label)
-    page.get_by_test_id("colour").select_option("kind")
+    page.get_by_test_id("colour").select_option("side")
     page.get_by_test_id("palette").check()
     settled(page)
     safe = pixels(page)

@@ -114,6 +114,7 @@ export class Fake {
       row: -1,
       column: -1,
       generated: at > this.n - 3,
+      punctuation: false,
     }));
     const names = [...new Set(this.towers.flatMap((tower) => [tower.queries, tower.keys]))];
     return {

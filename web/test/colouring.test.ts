@@ -77,10 +77,10 @@ const rgbOf = (made: { scale: Uint8Array; values: Uint8Array }, at: number) => [
 
 describe("colours", () => {
   test("queries are green and keys pink, or blue and orange", () => {
-    const plain = colouring(data, "kind", light);
+    const plain = colouring(data, "side", light);
     expect(rgbOf(plain, 0)).toEqual([0x5f, 0xb9, 0x6c]);
     expect(rgbOf(plain, 2)).toEqual([0xe3, 0x37, 0x8f]);
-    const safe = colouring(data, "kind", { palette: "safe", dark: false });
+    const safe = colouring(data, "side", { palette: "safe", dark: false });
     expect(rgbOf(safe, 0)).toEqual([0x2b, 0x7b, 0xba]);
     expect(rgbOf(safe, 2)).toEqual([0xe1, 0x81, 0x2c]);
   });

@@ -10,7 +10,7 @@ import {
   toHash,
   type Picks,
 } from "../src/desk/picks";
-import { isPunctuation, positionsOf } from "../src/desk/tokens";
+import { positionsOf } from "../src/desk/tokens";
 import { about, tab, token } from "./fixtures";
 
 const TABS = {
@@ -84,11 +84,11 @@ test("undo walks back, redo forth, and a new change forgets what was undone", ()
   expect(history.canForth).toBe(false);
 });
 
-test("punctuation is signs and nothing else", () => {
-  expect(
-    ["·,", "…", "--", "$", "a.", "·", "[SEP]"].map((text) => isPunctuation(token(text, { special: text === "[SEP]" }))),
-  ).toEqual([true, true, true, true, false, false, false]);
-  expect(positionsOf([token("a"), token("[SEP]", { special: true })], "special")).toEqual([1]);
+test("tokens are hidden by what Python says that they are", () => {
+  const tokens = [token("a"), token("·,", { punctuation: true }), token("[SEP]", { special: true })];
+  expect(positionsOf(tokens, "punctuation")).toEqual([1]);
+  expect(positionsOf(tokens, "special")).toEqual([2]);
+  expect(positionsOf(tokens, "first")).toEqual([0]);
 });
 
 test("the head that fills the map is the picked head; close-ups may keep several", () => {

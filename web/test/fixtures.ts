@@ -21,6 +21,7 @@ export const token = (text: string, more: Partial<TokenInfo> = {}): TokenInfo =>
   row: -1,
   column: -1,
   generated: false,
+  punctuation: false,
   ...more,
 });
 

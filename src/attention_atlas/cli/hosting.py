@@ -7,7 +7,7 @@ from attention_atlas.cli.talk import say
 from attention_atlas.names.options import option
 
 if TYPE_CHECKING:
-    from attention_atlas.page.live.desks import Models
+    from attention_atlas.page.live.answers import Models
     from attention_atlas.store.reader import StoredAtlas
 
 

@@ -24,6 +24,10 @@ from attention_atlas.names.errors import InputError
 
 MIXED = "mixed"
 KINDS = (*NAMES, MIXED)
+KIND_COLOURS = {
+    "parallel": "#2b7bba", "radioactive": "#e1812c", "homogeneous": "#8d939c",
+    "X-type": "#8c5fbf", "compound": "#3f9b5c", "mixed": "#c9ccd2",
+}  # fmt: skip
 LEAST_MARGIN, LEAST_EVIDENCE = 0.1, 0.2
 CONFIDENT = 0.35  # a margin that random attention did not come to in the 500 draws of the test
 SINK = 0.3  # what the first token and delimiters must hold before they are set aside

@@ -12,16 +12,13 @@ import pandas as pd
 
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
 from attention_atlas.measure.importance import importance_table
+from attention_atlas.measure.kinds import KIND_COLOURS
 from attention_atlas.measure.relations import best_heads
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
-COLOURS = {
-    "parallel": "#2b7bba", "radioactive": "#e1812c", "homogeneous": "#9aa0a6",
-    "X-type": "#8c5fbf", "compound": "#3f9b5c", "mixed": "#d9d9dc",
-}  # fmt: skip
 _CELL = 16
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; color: #1b1d21;
@@ -111,7 +108,9 @@ def _grid(atlas: StoredAtlas, colours: dict[str, str], titles: dict[str, str]) -
 
 def _kinds(atlas: StoredAtlas, scores: Scores) -> str:
     rows = scores.kinds
-    colours = {head: COLOURS[kind] for head, kind in zip(rows["head"], rows["kind"], strict=True)}
+    colours = {
+        head: KIND_COLOURS[kind] for head, kind in zip(rows["head"], rows["kind"], strict=True)
+    }
     titles = {
         head: f"{head}: {kind}, margin {margin:.2f}"
         for head, kind, margin in zip(rows["head"], rows["kind"], rows["margin"], strict=True)
@@ -120,7 +119,7 @@ def _kinds(atlas: StoredAtlas, scores: Scores) -> str:
     key = "".join(
         f'<span class="key" style="background:{colour}"></span>{escape(kind)} '
         f"{int(counts.get(kind, 0))}"
-        for kind, colour in COLOURS.items()
+        for kind, colour in KIND_COLOURS.items()
     )
     return f"<figure>{_grid(atlas, colours, titles)}<figcaption>{key}</figcaption></figure>"
 

@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.names.token_text import is_punctuation, shown_by_stream
 from attention_atlas.store.patch_places import places, seated
 from attention_atlas.store.reader import StoredAtlas
-
-_MARKS = "Ġ▁Ċ#· \n\t"  # with which tokenizers write spaces, line ends and pieces
 
 
 class TokenTable:
@@ -18,8 +17,10 @@ class TokenTable:
         self._streams = frame["stream"].to_numpy()
         self._ids = frame["id"].to_numpy(np.int64)
         self._special = frame["special"].to_numpy(bool)
-        marks = {text: is_punctuation(text) for text in frame["text"].unique()}
-        self._punctuation = frame["text"].map(marks).to_numpy(bool) & ~self._special
+        streams = frame["stream"].astype(str).tolist()
+        texts = shown_by_stream(streams, frame["text"].tolist(), self._special.tolist())
+        marks = {text: is_punctuation(text) for text in set(texts)}
+        self._punctuation = np.array([marks[text] for text in texts], bool) & ~self._special
         self._places: npt.NDArray[np.int64] | None = None
         found = places(frame)
         if found is not None:
@@ -52,8 +53,3 @@ def what_shows(atlas: StoredAtlas, stream: str) -> set[str]:
         return set()
     words = ~patch & ~frame["special"].to_numpy(bool) & (frame["id"].to_numpy() >= 0)
     return {"patches", "mixed"} if words.any() else {"patches"}
-
-
-def is_punctuation(text: str) -> bool:
-    bare = text.strip(_MARKS) or text.strip(_MARKS.replace("#", ""))
-    return bool(bare) and not any(letter.isalnum() for letter in bare)

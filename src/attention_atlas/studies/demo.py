@@ -6,12 +6,13 @@ with the package, and the vectors are captured at the first start and kept.
 """
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+
+import platformdirs
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store.reader import StoredAtlas
@@ -71,8 +72,8 @@ def _home() -> Path:
     Named after the version and the sentences, so that an old one is never taken for a new one.
     """
     key = hashlib.sha256((DATA / "sentences.txt").read_bytes()).hexdigest()[:8]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "attention-atlas" / f"demo-{version('attention-atlas')}-{key}"
+    cache = platformdirs.user_cache_path("attention-atlas", appauthor=False)
+    home = cache / f"demo-{version('attention-atlas')}-{key}"
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -5,7 +5,7 @@ import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data
 import { joined, type Joined } from "../map/join";
 import { countFound, matching, ranking, sidesOf, type Found, type Matched, type Ranked } from "../map/search";
 import { decode } from "../source/packet";
-import type { About, Deeds, MapGroup, MapInfo, Progress, Thumbs } from "../source/wire";
+import type { About, Actions, MapGroup, MapInfo, MapProgress, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { sentence } from "./pane.svelte";
 import { headPlace } from "./picks";
@@ -17,7 +17,7 @@ export class MapDesk {
   failure: string | undefined = $state();
   private measured: { name: string; norms: Norms } | undefined = $state.raw();
   ranked: Ranked[] = $state.raw([]);
-  progress: Progress | undefined = $state.raw();
+  progress: MapProgress | undefined = $state.raw();
   /** Point under the cursor: its head, and its number on the map. */
   hover: { head: number; at: number } | null = $state.raw(null);
   /** All pictures of the atlas on one sheet, in the finest size that was needed so far. */
@@ -176,26 +176,26 @@ export class MapDesk {
   }
 
   async add(text: string): Promise<void> {
-    const done = await this.deed("add", { text, second: null }, "The model reads the text…");
+    const done = await this.act("add", { text, second: null }, "The model reads the text…");
     if (!done) return;
     await this.renew();
     this.desk.setInput(done.input);
   }
 
   async compute(method: string, dims: number): Promise<void> {
-    this.progress = await this.deed("compute", { method, dims }, "");
+    this.progress = await this.act("compute", { method, dims }, "");
     await this.follow();
   }
 
   async cancel(): Promise<void> {
-    this.progress = await this.deed("cancel", {}, "");
+    this.progress = await this.act("cancel", {}, "");
   }
 
   /** Watches a layout that is being computed; also one that was started before this page opened. */
   async follow(): Promise<void> {
     while (this.progress?.state === "running") {
       await new Promise((done) => setTimeout(done, POLL));
-      this.progress = decode<Progress>(await this.desk.source.get("progress"));
+      this.progress = decode<MapProgress>(await this.desk.source.get("progress"));
     }
     if (this.progress?.state === "failed") this.trouble = this.progress.error;
     if (this.progress?.state === "done") {
@@ -208,15 +208,15 @@ export class MapDesk {
     this.desk.about = decode<About>(await this.desk.source.get("about"));
   }
 
-  private async deed<K extends keyof Deeds>(
+  private async act<K extends keyof Actions>(
     name: K,
-    sent: Deeds[K]["sent"],
+    sent: Actions[K]["sent"],
     busy: string,
-  ): Promise<Deeds[K]["answer"] | undefined> {
+  ): Promise<Actions[K]["answer"] | undefined> {
     this.trouble = "";
     this.busy = busy;
     try {
-      return decode<Deeds[K]["answer"]>(await this.desk.source.ask(name, sent));
+      return decode<Actions[K]["answer"]>(await this.desk.source.ask(name, sent));
     } catch (error) {
       this.trouble = sentence(error);
       return undefined;

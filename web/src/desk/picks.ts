@@ -1,59 +1,13 @@
 // What the person chose: its start, and how an address holds it.
-import type { About, LayerInfo, Picks, TowerInfo } from "../source/wire";
+import { CHOICES, KIND_COLOURS, START, type About, type LayerInfo, type Picks, type TowerInfo } from "../source/wire";
 import type { Tab } from "./tab";
 
-export type { Picks } from "../source/wire";
+export { START, type Picks } from "../source/wire";
 
 /** The picks as the desk holds them: heads by names that say tower and layer too, so that nothing is held twice. */
 export type Chosen = Omit<Picks, "tower" | "layer" | "mapHead"> & {
   /** Whether the map is inside the head in focus; else it shows the matrix of all heads. */
   inHead: boolean;
-};
-
-export const START: Picks = {
-  input: 0,
-  other: null,
-  tower: "",
-  heads: [],
-  token: null,
-  pinned: false,
-  layer: 0,
-  view: "head",
-  hidden: {},
-  filter: "all",
-  threshold: 0,
-  topk: 0,
-  words: false,
-  theme: "auto",
-  sort: false,
-  valueWeighted: false,
-  shownLayers: null,
-  shownHeads: null,
-  tab: "text",
-  map: "",
-  mapHead: null,
-  colour: "kind",
-  scaledNorms: false,
-  search: "",
-  searchKind: "exact",
-  camera: null,
-  lines: true,
-  labels: true,
-  sizeByNorm: false,
-  palette: "default",
-  score: "kind",
-  across: "entropy",
-  up: "importance-chosen",
-  kinds: [],
-  order: "head",
-  versus: [],
-  picture: -1,
-  combine: "head",
-  overlay: true,
-  arrows: true,
-  flows: false,
-  flowsFrom: 0.1,
-  patches: "border",
 };
 
 /** Head names carry their tower only where there is more than one. */
@@ -161,24 +115,13 @@ export function fromHash(hash: string): Partial<Picks> {
   return out as Partial<Picks>;
 }
 
-export const KINDS = ["parallel", "radioactive", "homogeneous", "X-type", "compound", "mixed"];
-
-const CHOICES: Record<string, readonly string[]> = {
-  view: ["head", "model", "neuron", "heat"],
-  filter: ["all", "aa", "ab", "ba", "bb"],
-  theme: ["auto", "light", "dark"],
-  searchKind: ["exact", "prefix", "regex"],
-  palette: ["default", "safe"],
-  combine: ["head", "mean", "rollout"],
-  patches: ["off", "border", "fill"],
-};
-
 /** Anyone may write an address: what is not of its kind is left out. */
 function read(name: string, text: string): unknown {
   const start = START[name as keyof Picks];
   if (name === "heads") return text.split(",").filter(Boolean);
-  if (name === "kinds") return text.split(",").filter((kind) => KINDS.includes(kind));
-  if (name in CHOICES) return CHOICES[name].includes(text) ? text : undefined;
+  if (name === "kinds") return text.split(",").filter((kind) => kind in KIND_COLOURS);
+  const words: readonly string[] | undefined = CHOICES[name as keyof typeof CHOICES];
+  if (words) return words.includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
   if (typeof start === "number" || name === "other")

@@ -1,7 +1,15 @@
 // Remembers what was asked of the source, so that a panel may ask again for free.
 import { decode } from "../source/packet";
 import type { Source } from "../source/source";
-import type { Answers, Edges, InputInfo, LayerInfo, TokenInfo, TowerInfo } from "../source/wire";
+import {
+  LARGEST_ANSWER,
+  type Answers,
+  type Edges,
+  type InputInfo,
+  type LayerInfo,
+  type TokenInfo,
+  type TowerInfo,
+} from "../source/wire";
 import { fromEdges, fromWhole, type HeadRows } from "../weights/rows";
 
 /** An input's tokens and edge lists: what belongs together arrives together. */
@@ -48,7 +56,7 @@ export class Store {
     const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
     if (scene.edges.weight.data instanceof Float32Array)
       return heads.map((head) => fromEdges(scene.edges, place, head));
-    if (heads.length > 2 && layer.heads * n * m <= WHOLE) {
+    if (heads.length > 2 && layer.heads * n * m <= LARGEST_ANSWER) {
       // Stored pages carry rows only; a live one answers a whole layer faster.
       const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);
       if (all) return heads.map((head) => fromWhole(all.weights.data.subarray(head * n * m, (head + 1) * n * m), n, m));
@@ -57,9 +65,9 @@ export class Store {
   }
 
   private async whole(input: number, head: string, n: number, m: number): Promise<HeadRows> {
-    if (n * m <= WHOLE) return fromWhole((await this.ask("rows", input, head)).weights.data, n, m);
+    if (n * m <= LARGEST_ANSWER) return fromWhole((await this.ask("rows", input, head)).weights.data, n, m);
     const all = new Float32Array(n * m);
-    const step = Math.max(1, Math.floor(WHOLE / m));
+    const step = Math.max(1, Math.floor(LARGEST_ANSWER / m));
     for (let first = 0; first < n; first += step) {
       const last = Math.min(n, first + step) - 1;
       all.set((await this.ask("rows", input, head, `${first}-${last}`)).weights.data, first * m);
@@ -67,9 +75,6 @@ export class Store {
     return fromWhole(all, n, m);
   }
 }
-
-/** The largest answer that may be asked for in one piece, as the contract has it. */
-const WHOLE = 4_000_000;
 
 export function placeOf(scene: Scene, layer: number): number {
   return scene.edges.layers.indexOf(layer);

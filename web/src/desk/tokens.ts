@@ -4,16 +4,9 @@ import type { Desk } from "./desk.svelte";
 
 export type Sort = "first" | "special" | "punctuation";
 
-/** Only signs, at least one: "," "…" "--", but not a lone space mark. */
-export function isPunctuation(token: TokenInfo): boolean {
-  const bare = token.text.replace(/[\s\u00b7\u2423\u23b5⏎]/g, "");
-  return !token.special && bare !== "" && /^[\p{P}\p{S}]+$/u.test(bare);
-}
-
 export function positionsOf(tokens: TokenInfo[], sort: Sort): number[] {
   if (sort === "first") return tokens.length ? [0] : [];
-  const wanted = sort === "special" ? (token: TokenInfo) => token.special : isPunctuation;
-  return tokens.flatMap((token, position) => (wanted(token) ? [position] : []));
+  return tokens.flatMap((token, position) => (token[sort] ? [position] : []));
 }
 
 export const setOf = (positions: Iterable<number> = []): ReadonlySet<number> => new Set(positions);

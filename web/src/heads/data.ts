@@ -1,15 +1,10 @@
 // The heads of a model as the panels of the Heads tab read them: picked out, sorted, put on axes.
 import { headPlace } from "../desk/picks";
+import * as wire from "../source/wire";
 import type { About, HeadScores } from "../source/wire";
 
-export const KIND_COLOURS: Record<string, string> = {
-  parallel: "#2b7bba",
-  radioactive: "#e1812c",
-  homogeneous: "#8d939c",
-  "X-type": "#8c5fbf",
-  compound: "#3f9b5c",
-  mixed: "#c9ccd2",
-};
+export const KIND_COLOURS: Readonly<Record<string, string>> = wire.KIND_COLOURS;
+export const KINDS = Object.keys(KIND_COLOURS);
 
 export interface Column {
   name: string;
@@ -19,16 +14,22 @@ export interface Column {
 
 /** The number behind a name: a score, the margin, the agreement, how odd. */
 export function column(scores: HeadScores, name: string): Column | undefined {
-  const own: Record<string, { title: string; data: Float32Array }> = {
-    margin: { title: "margin of the kind", data: scores.margin.data },
-    agree: { title: "inputs that agree", data: scores.agree.data },
-    odd: { title: "worth a look", data: scores.odd.data },
-  };
-  if (name in own) return { name, title: own[name].title, of: (head) => own[name].data[head] };
+  if (isHeadNumber(name)) {
+    const { data } = scores[name];
+    return { name, title: wire.HEAD_NUMBERS[name], of: (head) => data[head] };
+  }
   const at = scores.measures.findIndex((one) => one.name === name);
   if (at < 0) return undefined;
   return { name, title: scores.measures[at].title, of: (head) => scores.value.data[at * scores.heads.length + head] };
 }
+
+const isHeadNumber = (name: string): name is keyof typeof wire.HEAD_NUMBERS => name in wire.HEAD_NUMBERS;
+
+/** Every number that a head has, as a menu lists them. */
+export const numbersOf = (scores: HeadScores | undefined): { name: string; title: string }[] => [
+  ...(scores?.measures ?? []).map(({ name, title }) => ({ name, title })),
+  ...Object.entries(wire.HEAD_NUMBERS).map(([name, title]) => ({ name, title })),
+];
 
 export const kindOf = (scores: HeadScores, head: number): string => scores.kinds[scores.kind.data[head]] ?? "";
 

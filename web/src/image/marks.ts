@@ -1,4 +1,5 @@
 // Where patches look: an arrow to another patch, a circle for itself, a square for a token that has no place.
+import { FAINTEST } from "../source/wire";
 import type { Patch } from "./patches";
 
 export interface Mark {
@@ -7,9 +8,6 @@ export interface Mark {
   to: number;
   weight: number;
 }
-
-/** A strongest weight below this is not worth an arrow. */
-export const LEAST = 0.05;
 
 /** Weights of n tokens that look at m tokens, and which of either have a place. */
 export interface Looks {
@@ -27,7 +25,7 @@ function kindOf({ keys, same }: Looks, from: number, to: number): Mark["kind"] {
 }
 
 /** One mark a patch: the key that it looks at most, where that is at least `least`. */
-export function strongest(looks: Looks, least = LEAST): Mark[] {
+export function strongest(looks: Looks, least: number = FAINTEST): Mark[] {
   const out: Mark[] = [];
   looks.queries.forEach((patch, from) => {
     if (!patch) return;

@@ -1,7 +1,7 @@
 // What colours the points: a byte a point, two scales of 256 colours (queries, keys), and a legend that says the range.
 import { css, headColours, mix, PAPER, type Rgb } from "../draw/colour";
 import { rgb, scaleOf, type ScaleName } from "../draw/scales";
-import type { Picks } from "../source/wire";
+import { COLOURS, SIDE_COLOURS, UNIT, type Picks } from "../source/wire";
 import type { Column, MapData } from "./data";
 
 export interface Legend {
@@ -27,9 +27,14 @@ interface Look {
   dark: boolean;
 }
 
+const pairOf = ({ query, key }: { query: string; key: string }, ramps: ScaleName[]) => ({
+  query: rgb(query),
+  key: rgb(key),
+  ramps,
+});
 export const PAIRS = {
-  default: { query: rgb("5FB96C"), key: rgb("E3378F"), ramps: ["YlGn", "PuRd"] as ScaleName[] },
-  safe: { query: rgb("2B7BBA"), key: rgb("E1812C"), ramps: ["Blues", "Oranges"] as ScaleName[] },
+  default: pairOf(SIDE_COLOURS.default, ["YlGn", "PuRd"]),
+  safe: pairOf(SIDE_COLOURS.safe, ["Blues", "Oranges"]),
 };
 const FIVE = {
   default: ["E3378F", "EDB50E", "5FB96C", "528DDB", "A144DB"].map(rgb),
@@ -45,9 +50,9 @@ export function choices(data: MapData): { name: string; label: string }[] {
   const own = data.colours.map(({ name, label }) => ({ name, label }));
   const place = own.findIndex((one) => one.name === "mod5") + 1;
   return [
-    { name: "kind", label: "query or key" },
+    { name: "side", label: COLOURS.side },
     ...own.slice(0, place),
-    { name: "norm", label: "vector length" },
+    { name: "norm", label: COLOURS.norm },
     ...own.slice(place),
   ];
 }
@@ -55,13 +60,13 @@ export function choices(data: MapData): { name: string; label: string }[] {
 export function colouring(data: MapData, name: string, look: Look): Colouring {
   if (name === "norm") return byNorm(data, look);
   const column = data.colours.find((one) => one.name === name);
-  if (!column) return byKind(data, look);
+  if (!column) return bySide(data, look);
   return column.kind === "number" ? byNumber(column, look) : byName(column, data, look);
 }
 
 const EMPTY: Legend = { low: "", high: "", note: "", ramps: [], names: [] };
 
-function byKind(data: MapData, { palette }: Look): Colouring {
+function bySide(data: MapData, { palette }: Look): Colouring {
   const pair = PAIRS[palette];
   const names = [
     { text: "query", query: css(pair.query), key: "" },
@@ -89,7 +94,7 @@ function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }
   const grey = greyOf(dark);
   const [query, key] = [scales[0], scales.at(-1) as Rgb[]].map((scale) => [...scale, grey]);
   const values = Uint8Array.from(column.values.data, (value) =>
-    value === 65535 ? NONE : Math.round(254 * along(column, value / 65534)),
+    value === UNIT ? NONE : Math.round(254 * along(column, value / (UNIT - 1))),
   );
   const shown = (value: number) => written(value, column.whole);
   const ramps = apart ? both(scales) : [{ who: "", colours: thinned(scales[0]) }];
@@ -114,7 +119,7 @@ function hues(low: number, high: number): Rgb[] {
 }
 
 function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { palette, dark }: Look): Colouring {
-  const none = column.values.data instanceof Uint8Array ? 255 : 65535;
+  const none = column.values.data instanceof Uint8Array ? 255 : UNIT;
   const counts = new Uint32Array(column.names.length);
   for (const value of column.values.data) if (value !== none) counts[value]++;
   const shown =
@@ -151,8 +156,8 @@ function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { pale
 export function told(column: Column, at: number): string {
   const value = column.values.data[at];
   if (column.kind === "name") return column.names[value] ?? "none";
-  if (value === 65535) return "none";
-  return written(column.low + (value / 65534) * (column.high - column.low), column.whole);
+  if (value === UNIT) return "none";
+  return written(column.low + (value / (UNIT - 1)) * (column.high - column.low), column.whole);
 }
 
 /** Share of the way along the colour scale; a logarithmic one starts at the smallest number above zero. */

@@ -12,7 +12,7 @@ export function httpSource(base: string): Source {
   return {
     live: true,
     get: (path) => fetched(path),
-    ask: (deed, body) =>
-      fetched(deed, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
+    ask: (action, body) =>
+      fetched(action, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
   };
 }

@@ -3,7 +3,7 @@
 export interface Source {
   get(path: string): Promise<ArrayBuffer>;
   /** Something that changes what there is; the same packet comes back. */
-  ask(deed: string, body: object): Promise<ArrayBuffer>;
+  ask(action: string, body: object): Promise<ArrayBuffer>;
   /** Whether anything may be asked for, or only what was stored. */
   live: boolean;
 }

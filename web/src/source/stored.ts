@@ -1,6 +1,7 @@
 // The saved file: packets lie in the document itself, as base64.
 import { AtlasFailure } from "./packet";
 import type { Source } from "./source";
+import { MISSING } from "./wire";
 
 const ONE_LAYER = /^edges\/\d+\/[^/]+\/\d+$/;
 
@@ -28,12 +29,8 @@ function blockOf(document: Document, path: string): Element | null {
 }
 
 function missing(path: string): string {
-  if (/^(map|points|norms|mean|extra)\//.test(path))
-    return `this saved page does not carry ${path.split("/")[0] === "norms" ? "vector lengths" : "this map"}; open the atlas with attention-atlas serve`;
-  if (/^(compare|reaction|card|heads|alike)\b/.test(path))
-    return "this saved page does not carry this; open the atlases with attention-atlas serve";
-  const what = path.startsWith("vectors") ? "query and key vectors" : "exact weights";
-  return `this saved page does not carry ${what}; save it with exact=True (on the command line --exact)`;
+  const word = path.split("/")[0];
+  return `this saved page does not carry ${MISSING[word as keyof typeof MISSING] ?? path}`;
 }
 
 function bytes(base64: string): ArrayBuffer {

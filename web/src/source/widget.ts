@@ -41,8 +41,8 @@ export function widgetSource(model: Model): Source & { close(): void } {
   return {
     live: true,
     get: (path) => send({ kind: "get", path }, PATIENCE),
-    // A deed may run the model.
-    ask: (deed, body) => send({ kind: "do", path: deed, body }, 5 * PATIENCE),
+    // A action may run the model.
+    ask: (action, body) => send({ kind: "do", path: action, body }, 5 * PATIENCE),
     close: () => model.off("msg:custom", hear as never),
   };
 }

@@ -1,5 +1,5 @@
-// Generated from src/attention_atlas/page/wire/wire.py; do not edit. Write it anew with:
-//   python -m attention_atlas.page.wire.typescript web/src/source/wire.ts
+// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it anew with:
+//   python -m attention_atlas.page.hosts.typescript web/src/source/wire.ts
 
 /** Numbers and their axes, row by row. */
 export interface Grid<T> {
@@ -105,6 +105,16 @@ export interface About {
   thumbs: ThumbSheet[];
 }
 
+/** `progress`: what is being computed, or how the last one ended. */
+export interface MapProgress {
+  state: "idle" | "running" | "done" | "stopped" | "failed";
+  map: string;
+  done: number;
+  total: number;
+  seconds_left: number | null;
+  error: string;
+}
+
 /** One token of a stream; numbers are -1 where there is none. */
 export interface TokenInfo {
   text: string;
@@ -116,6 +126,7 @@ export interface TokenInfo {
   row: number;
   column: number;
   generated: boolean;
+  punctuation: boolean;
 }
 
 /**
@@ -147,45 +158,6 @@ export interface InputInfo {
   boundary: number;
   streams: Stream[];
   pictures: PictureInfo[];
-}
-
-/** `picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side. */
-export interface Picture {
-  input: number;
-  image: number;
-  mime: string;
-  width: number;
-  height: number;
-  data: Grid<Uint8Array>;
-}
-
-/** `thumbs/{level}`: all pictures of the atlas on one sheet, at most 4096 pixels a side. */
-export interface Thumbs {
-  level: number;
-  mime: string;
-  width: number;
-  height: number;
-  data: Grid<Uint8Array>;
-  input: Grid<Uint32Array>;
-  image: Grid<Uint16Array>;
-  cell: Grid<Uint16Array>;
-}
-
-/**
- * `gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
- *
- * how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
- * first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at
- * least 0.05: 1 an arrow, 2 a circle (itself), 3 a square (a class or register token); 0 none.
- */
-export interface Gaze {
-  input: number;
-  tower: string;
-  layer: number;
-  how: string;
-  weights: Grid<Uint16Array>;
-  strongest: Grid<Uint32Array>;
-  mark: Grid<Uint8Array>;
 }
 
 /**
@@ -245,6 +217,45 @@ export interface Vectors {
   value: Grid<Float32Array> | null;
   added: Grid<Float32Array> | null;
   seen: Grid<Uint8Array> | null;
+}
+
+/** `picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side. */
+export interface Picture {
+  input: number;
+  image: number;
+  mime: string;
+  width: number;
+  height: number;
+  data: Grid<Uint8Array>;
+}
+
+/**
+ * `gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
+ *
+ * how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
+ * first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at
+ * least 0.05: 1 an arrow, 2 a circle (itself), 3 a square (a class or register token); 0 none.
+ */
+export interface Gaze {
+  input: number;
+  tower: string;
+  layer: number;
+  how: string;
+  weights: Grid<Uint16Array>;
+  strongest: Grid<Uint32Array>;
+  mark: Grid<Uint8Array>;
+}
+
+/** `thumbs/{level}`: all pictures of the atlas on one sheet, at most 4096 pixels a side. */
+export interface Thumbs {
+  level: number;
+  mime: string;
+  width: number;
+  height: number;
+  data: Grid<Uint8Array>;
+  input: Grid<Uint32Array>;
+  image: Grid<Uint16Array>;
+  cell: Grid<Uint16Array>;
 }
 
 /** `map/{name}/{group}`: where the queries, then the keys, of every head lie. */
@@ -332,16 +343,6 @@ export interface MeanPattern {
   weights: Grid<Uint16Array>;
 }
 
-/** `progress`: what is being computed, or how the last one ended. */
-export interface Progress {
-  state: "idle" | "running" | "done" | "stopped" | "failed";
-  map: string;
-  done: number;
-  total: number;
-  seconds_left: number | null;
-  error: string;
-}
-
 /** What goes with a score's name. */
 export interface MeasureInfo {
   name: string;
@@ -371,7 +372,7 @@ export interface HeadScores {
 }
 
 /** `alike`: heads by what they do; near on the map is alike. */
-export interface Alike {
+export interface AlikeHeads {
   heads: string[];
   places: Grid<Float32Array>;
   cluster: Grid<Uint16Array>;
@@ -427,7 +428,7 @@ export interface Counterparts {
 }
 
 /** `compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs. */
-export interface Comparison {
+export interface ComparedModels {
   models: Compared[];
   counterparts: Counterparts[];
   kinds: string[];
@@ -525,33 +526,164 @@ export interface Picks {
 /** First word of a path → what answers it. */
 export interface Answers {
   about: About;
+  progress: MapProgress;
   input: InputInfo;
   edges: Edges;
   rows: Rows;
   layer: LayerWeights;
   vectors: Vectors;
+  picture: Picture;
+  gaze: Gaze;
+  thumbs: Thumbs;
   map: MapPlaces;
   points: MapPoints;
   norms: MapNorms;
   extra: MapExtra;
   mean: MeanPattern;
-  progress: Progress;
   heads: HeadScores;
-  alike: Alike;
+  alike: AlikeHeads;
   card: HeadCard;
-  compare: Comparison;
+  compare: ComparedModels;
   reaction: Reaction;
-  picture: Picture;
-  thumbs: Thumbs;
-  gaze: Gaze;
 }
 
-/** Word of a deed → what is sent as JSON and what answers it. */
-export interface Deeds {
-  compute: { sent: Compute; answer: Progress };
-  cancel: { sent: Cancel; answer: Progress };
+/** Name of an action → what is sent and what answers it. */
+export interface Actions {
+  compute: { sent: Compute; answer: MapProgress };
+  cancel: { sent: Cancel; answer: MapProgress };
   add: { sent: Add; answer: Added };
 }
+
+/** What a saved page says it lacks. */
+export const MISSING = {
+  "about": "this; open the atlas with attention-atlas serve",
+  "progress": "this; open the atlas with attention-atlas serve",
+  "input": "this; open the atlas with attention-atlas serve",
+  "edges": "exact weights; save it with exact=True (on the command line --exact)",
+  "rows": "exact weights; save it with exact=True (on the command line --exact)",
+  "layer": "exact weights; save it with exact=True (on the command line --exact)",
+  "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
+  "picture": "this; open the atlas with attention-atlas serve",
+  "gaze": "this; open the atlas with attention-atlas serve",
+  "thumbs": "this; open the atlas with attention-atlas serve",
+  "map": "this map; open the atlas with attention-atlas serve",
+  "points": "this map; open the atlas with attention-atlas serve",
+  "norms": "vector lengths; open the atlas with attention-atlas serve",
+  "extra": "this map; open the atlas with attention-atlas serve",
+  "mean": "this map; open the atlas with attention-atlas serve",
+  "heads": "what heads do; open the atlas with attention-atlas serve",
+  "alike": "what heads do; open the atlas with attention-atlas serve",
+  "card": "what heads do; open the atlas with attention-atlas serve",
+  "compare": "these models; open the atlas with attention-atlas serve",
+  "reaction": "these models; open the atlas with attention-atlas serve",
+} as const;
+
+/** What may be picked, where only some words may be. */
+export const CHOICES = {
+  "view": ["head", "model", "neuron", "heat"],
+  "filter": ["all", "aa", "ab", "ba", "bb"],
+  "theme": ["auto", "light", "dark"],
+  "searchKind": ["exact", "prefix", "regex"],
+  "palette": ["default", "safe"],
+  "combine": ["head", "mean", "rollout"],
+  "patches": ["off", "border", "fill"],
+} as const;
+
+/** What is picked at first. */
+export const START: Picks = {
+  "input": 0,
+  "other": null,
+  "tower": "",
+  "heads": [],
+  "token": null,
+  "pinned": false,
+  "layer": 0,
+  "view": "head",
+  "hidden": {},
+  "filter": "all",
+  "threshold": 0.0,
+  "topk": 0,
+  "words": false,
+  "theme": "auto",
+  "sort": false,
+  "valueWeighted": false,
+  "shownLayers": null,
+  "shownHeads": null,
+  "tab": "text",
+  "map": "",
+  "mapHead": null,
+  "colour": "side",
+  "scaledNorms": false,
+  "search": "",
+  "searchKind": "exact",
+  "camera": null,
+  "lines": true,
+  "labels": true,
+  "sizeByNorm": false,
+  "palette": "default",
+  "score": "kind",
+  "across": "entropy",
+  "up": "importance-chosen",
+  "kinds": [],
+  "order": "head",
+  "versus": [],
+  "picture": -1,
+  "combine": "head",
+  "overlay": true,
+  "arrows": true,
+  "flows": false,
+  "flowsFrom": 0.1,
+  "patches": "border",
+};
+
+export const KIND_COLOURS = {
+  "parallel": "#2b7bba",
+  "radioactive": "#e1812c",
+  "homogeneous": "#8d939c",
+  "X-type": "#8c5fbf",
+  "compound": "#3f9b5c",
+  "mixed": "#c9ccd2",
+} as const;
+
+export const METHODS = {
+  "umap": "UMAP",
+  "tsne": "t-SNE",
+  "pca": "PCA",
+} as const;
+
+export const DIMS = [2, 3] as const;
+
+export const COLOURS = {
+  "side": "query or key",
+  "norm": "vector length",
+} as const;
+
+export const HEAD_NUMBERS = {
+  "margin": "margin of the kind",
+  "agree": "inputs that agree",
+  "odd": "worth a look",
+} as const;
+
+export const SIDE_COLOURS = {
+  "default": {
+  "query": "#5FB96C",
+  "key": "#E3378F",
+},
+  "safe": {
+  "query": "#2B7BBA",
+  "key": "#E1812C",
+},
+} as const;
+
+export const LONGEST_TEXT = 20000 as const;
+
+export const LARGEST_ANSWER = 4000000 as const;
+
+export const FAINTEST = 0.05 as const;
+
+export const UNIT = 65535 as const;
+
+export const NO_KIND = 255 as const;
 
 /** How a header names the type of a buffer. */
 export const ARRAYS = {

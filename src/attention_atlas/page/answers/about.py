@@ -1,22 +1,31 @@
 """What is there to see? The packet `about`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.names.token_text import visible
 from attention_atlas.page.answers.heads import can_measure
 from attention_atlas.page.answers.maps import map_infos, why_no_maps
 from attention_atlas.page.answers.pictures import has_pictures, sheets
 from attention_atlas.page.answers.plain_attention import Attention
+from attention_atlas.page.answers.session import Session
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.answers.tokens import visible
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import about as wire
 from attention_atlas.store.manifest import Layer, Receipt, Tower
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
 
 _LABEL = 60  # letters of an input's label
+
+
+def about_session(session: Session) -> wire.About:
+    """Return what there is to see, beside what, and what may be asked for."""
+    offers = {} if session.work is None else session.work.offers()
+    others = [other.info for other in session.others]
+    return replace(about(session.subject), atlases=others, **offers)
 
 
 def about(subject: Subject) -> wire.About:

@@ -17,19 +17,19 @@ from attention_atlas.page.answers.maps import (
     map_points,
     map_rows,
 )
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import maps as wire
 
 
-def map_extra(subject: object, name: str, group: str, number: str) -> wire.MapExtra:
+def map_extra(subject: object, name: str, group: str, number: int) -> wire.MapExtra:
     from attention_atlas.layout.added import place_input
 
     atlas, made, found = find_group(subject, name, group)
-    new = atlas.new(_count(number)) if isinstance(atlas, Grown) else None
+    new = atlas.new(number) if isinstance(atlas, Grown) else None
     if new is None or not isinstance(atlas, Grown):
-        raise PickError(f"input {number[:10]!r} was not added; it is on the map itself")
+        raise PickError(f"input {number} was not added; it is on the map itself")
     places = place_input(atlas.base, made, found, lambda head: map_rows(atlas, found, head), new)
     layer = layer_of(atlas, found.heads[0])
-    sides = [atlas.tokens(int(number), stream) for stream in (layer.queries, layer.keys)]
+    sides = [atlas.tokens(number, stream) for stream in (layer.queries, layer.keys)]
     like = map_points(subject, name, group)
     points = make_points(atlas, pd.concat(sides), name, group, len(sides[0]), like)
     lengths = [
@@ -37,7 +37,3 @@ def map_extra(subject: object, name: str, group: str, number: str) -> wire.MapEx
         for head in found.heads
     ]
     return wire.MapExtra(places, points, make_norms(name, group, lengths))
-
-
-def _count(number: str) -> int:
-    return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1

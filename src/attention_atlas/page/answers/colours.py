@@ -5,7 +5,6 @@ person's own tables say. A list in a column of the inputs, as long as the input 
 word by word: so part of speech, or any label of words, can colour too.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.page.answers.tokens import LINE, SPACE, TAB
-from attention_atlas.page.wire import wire
+from attention_atlas.names.token_text import MARKS, token_kind
+from attention_atlas.page.wire import maps as wire
+from attention_atlas.page.wire.constants import UNIT
 
 MOST_NAMES = 200  # a column with more names than this tells inputs apart, not kinds
 _OWN_OF_INPUTS = {
@@ -25,7 +25,6 @@ _OWN_OF_TOKENS = {
     "token", "input", "stream", "position", "text", "id", "special", "start", "end", "segment",
     "word", "row", "column", "image", "left", "top", "right", "bottom",
 }  # fmt: skip
-_LAST = 65535  # stands for "none" in a column of numbers
 
 
 @dataclass(frozen=True)
@@ -90,10 +89,10 @@ def _text(points: Points) -> list[Column]:
         return []  # their names are places, not words
     often = texts.map(points.counts).fillna(0).to_numpy(np.float64)
     special = points.tokens["special"].to_numpy(bool)
-    letters = np.array([len(text.strip(_MARKS)) for text in points.shown], np.float64)
+    letters = np.array([len(text.strip(MARKS)) for text in points.shown], np.float64)
     letters[special] = np.nan
     kinds = [
-        "special" if flag else kind_of(text)
+        "special" if flag else token_kind(text)
         for text, flag in zip(points.shown, special, strict=True)
     ]
     return [
@@ -131,19 +130,6 @@ def _seen(points: Points) -> list[Column]:
 
 
 _MADE: tuple[Callable[[Points], list[Column]], ...] = (_place, _text, _where_there, _seen)
-_MARKS = SPACE + LINE + TAB
-
-
-def kind_of(text: str) -> str:
-    """letters, number or punctuation, by the letters that take ink."""
-    bare = text.strip(_MARKS)
-    if not bare:
-        return "punctuation"
-    if any(letter.isalpha() for letter in bare):
-        return "letters"
-    if any(unicodedata.category(letter).startswith("N") for letter in bare):
-        return "number"
-    return "punctuation"
 
 
 # What the person's own tables tell ---------------------------------------------------------------
@@ -214,7 +200,7 @@ def _numbers(column: Column, like: wire.NumberColumn | None) -> wire.NumberColum
     low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
     low, high = (like.low, like.high) if like is not None else column.span or (low, high)
     across = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
-    packed = np.where(np.isnan(across), _LAST, np.rint(across * (_LAST - 1))).astype(np.uint16)
+    packed = np.where(np.isnan(across), UNIT, np.rint(across * (UNIT - 1))).astype(np.uint16)
     whole = bool((there == np.rint(there)).all())
     return wire.NumberColumn(
         column.name, column.label, "number", column.scale, whole, low, high, packed

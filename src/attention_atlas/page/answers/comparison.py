@@ -12,24 +12,25 @@ from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import known_scores
 from attention_atlas.names.errors import InputError, PickError
+from attention_atlas.names.token_text import visible
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.heads import SMALL
+from attention_atlas.page.answers.session import Session
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.answers.tokens import visible
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import compare as wire
+from attention_atlas.page.wire.constants import NO_KIND
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
-Beside = Sequence[tuple[wire.Neighbour, Subject]]
 MOST = 8  # models at once
 CELLS = 32  # a head is drawn with at most so many rows and columns
 _LABEL = 60  # letters of an input's label
 _comparing = Lock()  # two pages may ask for the same at once
 
 
-def comparison(subject: Subject, beside: Beside, which: str) -> wire.Comparison:
+def comparison(session: Session, which: str) -> wire.ComparedModels:
     """What a person may wait for while looking at a page."""
-    atlases, ways = _chosen(subject, beside, which)
+    atlases, ways = _chosen(session, which)
     shared = shared_inputs(*atlases)
     for atlas in atlases:
         _refuse_large(atlas, len(shared))
@@ -38,8 +39,8 @@ def comparison(subject: Subject, beside: Beside, which: str) -> wire.Comparison:
 
 def compared(
     atlases: Sequence[StoredAtlas], ways: Sequence[str], keep: bool = True
-) -> wire.Comparison:
-    """The packet, however long it takes; scores that are made for it are kept, or not."""
+) -> wire.ComparedModels:
+    """Return the packet, however long it takes; scores made for it are kept, or not."""
     with _comparing:
         made = compare(*atlases, keep=keep)
     models = [
@@ -48,19 +49,19 @@ def compared(
     ]
     texts = atlases[0].inputs()["text"].tolist()
     labels = [_label(str(texts[one[0]])) for one in made.inputs]
-    return wire.Comparison(
+    return wire.ComparedModels(
         models, [_counterparts(made, at) for at in range(1, len(models))], KINDS,
         np.array(made.inputs, np.uint32), labels, scaled(made.divergence).astype(np.float32),
         made.note,
     )  # fmt: skip
 
 
-def reaction(subject: Subject, beside: Beside, which: str, place: str) -> wire.Reaction:
-    atlases, _ = _chosen(subject, beside, which)
+def reaction(session: Session, which: str, place: int) -> wire.Reaction:
+    atlases, _ = _chosen(session, which)
     shared = shared_inputs(*atlases)
-    if not (place.isascii() and place.isdigit() and len(place) < 10 and int(place) < len(shared)):
-        raise PickError(f"{place[:40]!r} is no shared input; there are 0 to {len(shared) - 1}")
-    numbers = shared[int(place)]
+    if place >= len(shared):
+        raise PickError(f"{place} is no shared input; there are 0 to {len(shared) - 1}")
+    numbers = shared[place]
     return wire.Reaction(
         [_reacted(atlas, number) for atlas, number in zip(atlases, numbers, strict=True)]
     )
@@ -74,19 +75,19 @@ def pooled(weights: Floats, size: int) -> Floats:
     return weights
 
 
-def _chosen(subject: Subject, beside: Beside, which: str) -> tuple[list[StoredAtlas], list[str]]:
+def _chosen(session: Session, which: str) -> tuple[list[StoredAtlas], list[str]]:
     """The atlases asked for, this one first, and the ways to their pages."""
-    words = which.split(",")
-    known = {str(place) for place in range(len(beside))}
+    words, others = which.split(","), session.others
+    known = {str(place) for place in range(len(others))}
     if not set(words) <= known or len(set(words)) < len(words) or len(words) >= MOST:
-        there = f"0 to {len(beside) - 1}" if beside else "none"
+        there = f"0 to {len(others) - 1}" if others else "none"
         raise PickError(
             f"{which[:40]!r} names no other atlases of this server; there are {there}; "
             f"give up to {MOST - 1}, as in compare/0"
         )
-    chosen = [beside[int(word)] for word in words]
-    atlases = [_bare(one) for one in (subject, *(other for _, other in chosen))]
-    return atlases, ["", *(neighbour.address for neighbour, _ in chosen)]
+    chosen = [others[int(word)] for word in words]
+    atlases = [_bare(one) for one in (session.subject, *(other.subject for other in chosen))]
+    return atlases, ["", *(other.info.address for other in chosen)]
 
 
 def _bare(subject: Subject) -> StoredAtlas:
@@ -111,7 +112,7 @@ def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
 def _compared(made: ModelComparison, at: int, heads: list[str], way: str) -> wire.Compared:
     name, scores = made.names[at], made.scores[at]
     kinds = scores.kinds.set_index("head")["kind"].reindex(heads)
-    known = [KINDS.index(kind) if isinstance(kind, str) else 255 for kind in kinds]
+    known = [KINDS.index(kind) if isinstance(kind, str) else NO_KIND for kind in kinds]
     return wire.Compared(
         name, way, heads, np.array(known, np.uint8), _values(scores, "importance", heads),
         _values(scores, "importance-chosen", heads), _column(made.statistics, name),

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.page.answers.subject import Weighted
-from attention_atlas.page.wire.wire import Edges
+from attention_atlas.page.wire.constants import UNIT
+from attention_atlas.page.wire.text import Edges
 from attention_atlas.store.rows import LARGEST, Float32
 
 BUDGET = 6_000_000  # bytes of one packet
 EXACT = 1_000_000  # bytes up to which nothing is rounded; beyond, a page would open later for it
 FEWEST = 16  # links a row, whatever the budget
-_UNIT = 65535
 _SLACK = 1e-3
 
 Ints = npt.NDArray[np.unsignedinteger]
@@ -116,7 +116,7 @@ def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], lis
 
 
 def _steps(weights: Float32) -> npt.NDArray[np.uint16]:
-    return np.rint(np.clip(weights, 0, 1) * _UNIT).astype(np.uint16)
+    return np.rint(np.clip(weights, 0, 1) * UNIT).astype(np.uint16)
 
 
 def _roots(weights: Float32) -> npt.NDArray[np.uint16]:

@@ -9,27 +9,31 @@ import numpy.typing as npt
 
 from attention_atlas.measure.arrows import marks
 from attention_atlas.names.errors import PickError
+from attention_atlas.page.answers.find import check_input, find_layer, find_tower
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import image as wire
+from attention_atlas.page.wire.constants import LARGEST_ANSWER, UNIT
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.patch_places import seated
 
-LARGEST = 4_000_000  # weights in one packet
 Float32 = npt.NDArray[np.float32]
 
 
-def make_gaze(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> wire.Gaze:
+def gaze(subject: Subject, number: int, name: str, which: int, how: str) -> wire.Gaze:
+    """Return the weights and marks of one head, or of all heads of a layer together."""
+    i, tower = check_input(subject, number), find_tower(subject, name)
+    layer = find_layer(tower, which)
     queries, keys = (subject.tokens(i, stream) for stream in (layer.queries, layer.keys))
-    if len(queries) * len(keys) > LARGEST:
+    if len(queries) * len(keys) > LARGEST_ANSWER:
         raise PickError(
-            f"layer {layer.layer} has {len(queries)} × {len(keys)} weights, more than {LARGEST}; "
-            "ask for some rows of one head"
+            f"layer {layer.layer} has {len(queries)} × {len(keys)} weights, more than "
+            f"{LARGEST_ANSWER}; ask for some rows of one head"
         )
     weights = _weights(subject, i, tower, layer, how)
     special = keys["special"].to_numpy(bool)
     same = layer.queries == layer.keys
     strongest, mark = marks(weights, seated(queries), seated(keys), special, same)
-    packed = np.rint(np.clip(weights, 0, 1) * 65535).astype(np.uint16)
+    packed = np.rint(np.clip(weights, 0, 1) * UNIT).astype(np.uint16)
     return wire.Gaze(i, tower.name, layer.layer, how, packed, strongest, mark)
 
 

@@ -1,5 +1,6 @@
 """What does the page show of heads? Their scores, their card, which of them do alike."""
 
+from collections.abc import Iterable
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -13,8 +14,10 @@ from attention_atlas.measure.run import known_scores, measure_atlas
 from attention_atlas.measure.shapes import NAMES
 from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.names.head import Head
+from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import heads as wire
+from attention_atlas.page.wire.constants import NO_KIND
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
@@ -62,7 +65,7 @@ def head_scores(subject: Subject) -> wire.HeadScores:
     kinds = scores.kinds.set_index("head").reindex(heads)
     found = anomalies(scores)
     odd = worth_a_look(scores, found).set_index("head").reindex(heads)
-    known = [KINDS.index(kind) if isinstance(kind, str) else 255 for kind in kinds["kind"]]
+    known = [KINDS.index(kind) if isinstance(kind, str) else NO_KIND for kind in kinds["kind"]]
     sentences = {one.head: one.sentence for one in found}
     return wire.HeadScores(
         heads, KINDS, np.array(known, np.uint8), kinds["margin"].to_numpy(np.float32),
@@ -75,10 +78,10 @@ def head_scores(subject: Subject) -> wire.HeadScores:
     )  # fmt: skip
 
 
-def alike_heads(subject: Subject) -> wire.Alike:
+def alike_heads(subject: Subject) -> wire.AlikeHeads:
     atlas, _ = measured(subject)
     made = _similar(atlas)
-    return wire.Alike(
+    return wire.AlikeHeads(
         made.heads, made.places.astype(np.float32), made.cluster.astype(np.uint16)
     )  # fmt: skip
 
@@ -110,3 +113,18 @@ def head_card(subject: Subject, name: str) -> wire.HeadCard:
             for one in made.relations
         ],
     )  # fmt: skip
+
+
+def saved_scores(saving: Saving, word: str) -> Iterable[str]:
+    """Return the path of a packet about all heads, where they were measured before."""
+    return [word] if _is_measured(saving.subject) else []
+
+
+def saved_cards(saving: Saving) -> Iterable[str]:
+    """Return the paths of all cards, where heads were measured before."""
+    measured = _is_measured(saving.subject)
+    return [f"card/{head}" for _, _, head in saving.heads()] if measured else []
+
+
+def _is_measured(subject: Subject) -> bool:
+    return isinstance(subject, StoredAtlas) and known_scores(subject) is not None

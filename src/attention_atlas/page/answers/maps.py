@@ -5,24 +5,26 @@ that is looked up among those found in the folder; no name that came from outsid
 a path.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from attention_atlas.layout.methods import DIMS, METHODS
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
+from attention_atlas.names.token_text import shown_by_stream
 from attention_atlas.page.answers.colours import Points, colour_columns
-from attention_atlas.page.answers.tokens import shown
-from attention_atlas.page.wire import wire
+from attention_atlas.page.answers.saving import Saving
+from attention_atlas.page.wire import maps as wire
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.maps import FIGURES, Group, Map, describe, read_map
 from attention_atlas.store.patch_places import places
 from attention_atlas.store.reader import StoredAtlas
 
 Numbers = npt.NDArray[np.int64]
-_ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
 
 
 # What there is -----------------------------------------------------------------------------------
@@ -31,7 +33,8 @@ _ORDER = ("umap-2d", "umap-3d", "tsne-2d", "tsne-3d", "pca-2d", "pca-3d")
 def map_files(atlas: StoredAtlas) -> dict[str, Path]:
     """Name → file, the most telling first."""
     found = {path.stem: path for path in (atlas.path / "layouts").glob("*.safetensors")}
-    return {name: found[name] for name in _ORDER if name in found}
+    order = [f"{method}-{dims}d" for method in METHODS for dims in DIMS]
+    return {name: found[name] for name in order if name in found}
 
 
 def map_infos(atlas: StoredAtlas) -> tuple[list[wire.MapInfo], list[str]]:
@@ -91,7 +94,8 @@ def make_points(
     like: wire.MapPoints | None = None,
 ) -> wire.MapPoints:  # fmt: skip
     """What the tokens of a frame are; `like` another map's points, in the ranges of its colours."""
-    texts = _shown(frame)
+    raw, special = frame["text"].tolist(), frame["special"].tolist()
+    texts = np.array(shown_by_stream(frame["stream"].astype(str).tolist(), raw, special), str)
     distinct, which = np.unique(texts, return_inverse=True)
     lengths, counts = _lengths(atlas, frame), atlas.tokens()["text"].value_counts()
     points = Points(frame, texts, atlas.inputs(), lengths, counts)
@@ -102,21 +106,6 @@ def make_points(
         colour_columns(points, None if like is None else like.columns),
         *(places(frame) or (None, None)),
     )  # fmt: skip
-
-
-def _shown(frame: pd.DataFrame) -> npt.NDArray[np.str_]:
-    """Texts as people read them; how a stream writes its marks is told from all of it."""
-    out = np.empty(len(frame), object)
-    streams = frame["stream"].astype(str).to_numpy()
-    for stream in np.unique(streams):
-        mine = np.flatnonzero(streams == stream)
-        distinct = frame.iloc[mine][["text", "special"]].drop_duplicates()
-        readable = shown(distinct["text"].tolist(), distinct["special"].tolist())
-        pairs = zip(distinct["text"], distinct["special"], strict=True)
-        read = dict(zip(pairs, readable, strict=True))
-        part = frame.iloc[mine]
-        out[mine] = [read[pair] for pair in zip(part["text"], part["special"], strict=True)]
-    return out.astype(str)
 
 
 def _lengths(atlas: StoredAtlas, frame: pd.DataFrame) -> Numbers:
@@ -134,6 +123,19 @@ def _small(numbers: "npt.ArrayLike") -> npt.NDArray[np.unsignedinteger]:
     array = np.asarray(numbers)
     fits = not array.size or int(array.max()) < np.iinfo(np.uint16).max
     return array.astype(np.uint16 if fits else np.uint32)
+
+
+# What a saved page carries -----------------------------------------------------------------------
+
+
+def saved_maps(saving: Saving, word: str) -> Iterator[str]:
+    """Give the paths of one packet for every map of a folder, or for the map that is picked."""
+    if not saving.opens("map") or not isinstance(saving.subject, StoredAtlas):
+        return
+    infos, _ = map_infos(saving.subject)
+    picked = [info for info in infos if info.name == saving.picks.get("map")] or infos[:1]
+    for info in infos if saving.folder else picked:
+        yield from (f"{word}/{info.name}/{group.name}" for group in info.groups)
 
 
 # How long vectors are ----------------------------------------------------------------------------

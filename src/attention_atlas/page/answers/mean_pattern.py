@@ -4,11 +4,17 @@ The mean of its weights over all inputs, by position, as in AttentionViz: row i 
 inputs that reach position i, made to sum to one over the keys that are shown.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from attention_atlas.names.head import Head
+from attention_atlas.page.answers.maps import map_files
+from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire import maps as wire
+from attention_atlas.page.wire.constants import UNIT
+from attention_atlas.store.reader import StoredAtlas
 
 POSITIONS = 64  # the first ones; further back few inputs reach, and a picture shows no more
 INPUTS = 500  # at most, evenly spread
@@ -30,5 +36,12 @@ def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
         longest, wide = max(longest, rows), max(wide, columns)
     n, m = min(longest, POSITIONS), min(wide, POSITIONS)
     mean = total[:n, :m] / np.maximum(total[:n, :m].sum(1, keepdims=True), 1e-12)
-    packed = np.rint(mean * 65535).astype(np.uint16)
+    packed = np.rint(mean * UNIT).astype(np.uint16)
     return wire.MeanPattern(str(head), len(numbers), longest, reached[:n], packed)
+
+
+def saved_means(saving: Saving) -> Iterator[str]:
+    """Give the path of every head, where there are maps to show it beside."""
+    atlas = saving.subject
+    if saving.opens("map") and isinstance(atlas, StoredAtlas) and map_files(atlas):
+        yield from (f"mean/{head}" for _, _, head in saving.heads())

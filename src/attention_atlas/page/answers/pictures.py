@@ -13,7 +13,9 @@ from PIL import Image, UnidentifiedImageError
 
 from attention_atlas.images.upright import upright
 from attention_atlas.names.errors import PickError, StoreError
-from attention_atlas.page.wire import wire
+from attention_atlas.page.answers.find import check_input
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire import image as wire
 from attention_atlas.store.reader import StoredAtlas
 
 LARGEST = 1024  # pixels a side of a picture that is sent
@@ -56,18 +58,22 @@ def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
     return infos
 
 
-def picture(atlas: StoredAtlas, i: int, image: int) -> wire.Picture:
+def picture(subject: Subject, number: int, image: int) -> wire.Picture:
+    """Return one picture of an input, upright and small enough to be sent."""
+    atlas, i = _with_pictures(subject), check_input(subject, number)
     made = _small(atlas.picture(i, image), LARGEST)
     mime, data = _encoded(made)
     return wire.Picture(i, image, mime, made.width, made.height, data)
 
 
-def thumbs(atlas: StoredAtlas, level: str) -> wire.Thumbs:
+def thumbs(subject: Subject, level: int) -> wire.Thumbs:
+    """Return all pictures on one sheet."""
+    atlas = _with_pictures(subject)
     known = sheets(atlas)
-    if not level.isascii() or not level.isdigit() or len(level) > 2 or int(level) >= len(known):
+    if level >= len(known):
         there = f"0 to {len(known) - 1}" if known else "none"
-        raise PickError(f"there is no sheet {level[:10]!r} of thumbnails; there is {there}")
-    sheet = known[int(level)]
+        raise PickError(f"there is no sheet {level} of thumbnails; there is {there}")
+    sheet = known[level]
     canvas = Image.new("RGB", (sheet.width, sheet.height), "white")
     across = sheet.width // sheet.side
     pairs = [(i, k) for i, names in enumerate(_names(atlas)) for k in range(len(names))]
@@ -80,9 +86,15 @@ def thumbs(atlas: StoredAtlas, level: str) -> wire.Thumbs:
     mime, data = _encoded(canvas)
     numbers = np.array(pairs, np.uint32).reshape(-1, 2)
     return wire.Thumbs(
-        int(level), mime, sheet.width, sheet.height, data, numbers[:, 0],
+        level, mime, sheet.width, sheet.height, data, numbers[:, 0],
         numbers[:, 1].astype(np.uint16), cells,
     )  # fmt: skip
+
+
+def _with_pictures(subject: Subject) -> StoredAtlas:
+    if not isinstance(subject, StoredAtlas) or not has_pictures(subject):
+        raise PickError("these inputs have no pictures; capture some: aa.capture(model, folder)")
+    return subject
 
 
 def _names(atlas: StoredAtlas) -> list[list[str]]:

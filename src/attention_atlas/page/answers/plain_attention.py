@@ -15,7 +15,7 @@ import pandas as pd
 
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.tokens import words
+from attention_atlas.names.token_text import words
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.rows import Float32, indexes
 
@@ -27,7 +27,7 @@ _SLACK = 1e-3  # how far from one a row may sum in half precision without being 
 
 
 @dataclass(frozen=True)
-class Part:
+class GivenTower:
     """One tower of plain attention: its layers, and the tokens on both sides."""
 
     name: str
@@ -131,7 +131,7 @@ class Attention:
 
 
 def make(
-    parts: Sequence[Part],
+    parts: Sequence[GivenTower],
     streams: dict[str, Sequence[str]],
     boundary: int | None = None,
     prettify: bool = True,
@@ -151,7 +151,7 @@ def make(
     return Attention(tuple(towers), tokens, arrays, _boundary(boundary, tokens), prettify, notes)
 
 
-def _layers(part: Part) -> dict[int, Float32]:
+def _layers(part: GivenTower) -> dict[int, Float32]:
     """Layer number → (H, N, M)."""
     try:
         given = list(part.attention)
@@ -207,7 +207,9 @@ def as_array(given: Any) -> npt.NDArray[Any]:
         raise InputError(f"a {type(given).__name__} cannot be read as numbers") from error
 
 
-def _check_layer(layer: Float32, number: int, part: Part, tokens: dict[str, list[str]]) -> None:
+def _check_layer(
+    layer: Float32, number: int, part: GivenTower, tokens: dict[str, list[str]]
+) -> None:
     where = f"layer {number} of {part.name} attention"
     _, n, m = layer.shape
     for count, stream, side in ((n, part.queries, "rows"), (m, part.keys, "columns")):
@@ -240,7 +242,7 @@ def _uneven(layers: dict[int, Float32]) -> str:
     return f"rows sum to {low:.3g} up to {high:.3g}, not to one"
 
 
-def _tower(part: Part, layers: dict[int, Float32]) -> Tower:
+def _tower(part: GivenTower, layers: dict[int, Float32]) -> Tower:
     crosses = part.queries != part.keys
     square = all(one.shape[1] == one.shape[2] for one in layers.values())
     causal = square and not crosses and all(_is_causal(one) for one in layers.values())

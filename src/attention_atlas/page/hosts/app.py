@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import FileResponse
 
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.guard import COOKIE, HEADERS, Guard, is_own
 from attention_atlas.page.hosts.static_files import SERVED, static
-from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.live.desks import Models, make_answers
-from attention_atlas.page.wire import wire
+from attention_atlas.page.live.answers import Answers, Models, make_answers
+from attention_atlas.page.wire.packing import Failure, pack
 
 PACKET = "application/octet-stream"
 LARGEST_BODY = 200_000
@@ -37,6 +38,8 @@ def make_app(
     rules = guard or Guard()
     answers = make_answers(subjects, models)
     app.state.answers = answers
+    if rules.token:  # over a network, compressing takes less time than it saves
+        app.add_middleware(GZipMiddleware, minimum_size=10_000, compresslevel=1)
 
     @app.middleware("http")
     async def guarded(
@@ -51,7 +54,7 @@ def make_app(
     def page(answer: Answers | None) -> Response:
         if answer is None:
             return _refused("there is no such page", 404)
-        return Response(static("page.html").read_bytes(), media_type="text/html; charset=utf-8")
+        return FileResponse(static("page.html"), media_type="text/html; charset=utf-8")
 
     async def packet(answer: Answers | None, path: str) -> Response:
         if answer is None:
@@ -59,20 +62,20 @@ def make_app(
         content, found = await run_in_threadpool(answer.packet, path)
         return Response(content, 200 if found else 404, media_type=PACKET)
 
-    async def deed(answer: Answers | None, word: str, request: Request) -> Response:
+    async def action(answer: Answers | None, name: str, request: Request) -> Response:
         if answer is None:
             return _refused("there is no such atlas", 404)
         try:
             body = await _body(request)
         except ValueError as problem:
             return _refused(str(problem), 400)
-        content, done = await run_in_threadpool(answer.deed, word, body)
+        content, done = await run_in_threadpool(answer.perform, name, body)
         return Response(content, 200 if done else 404, media_type=PACKET)
 
     def asset(name: str) -> Response:
         if name not in SERVED:
             return _refused("there is no such page", 404)
-        return Response(static(name).read_bytes(), media_type=SERVED[name])
+        return FileResponse(static(name), media_type=SERVED[name])
 
     def numbered(number: int) -> Answers | None:
         return answers[number] if 0 <= number < len(answers) else None
@@ -85,13 +88,13 @@ def make_app(
     async def first_packet(path: str) -> Response:
         return await packet(answers[0], path)
 
-    @app.post("/api/{word}")
-    async def first_deed(word: str, request: Request) -> Response:
-        return await deed(answers[0], word, request)
+    @app.post("/api/{name}")
+    async def first_action(name: str, request: Request) -> Response:
+        return await action(answers[0], name, request)
 
-    @app.post("/{number:int}/api/{word}")
-    async def numbered_deed(number: int, word: str, request: Request) -> Response:
-        return await deed(numbered(number), word, request)
+    @app.post("/{number:int}/api/{name}")
+    async def numbered_action(number: int, name: str, request: Request) -> Response:
+        return await action(numbered(number), name, request)
 
     @app.get("/{number:int}/")
     def numbered_page(number: int) -> Response:
@@ -155,4 +158,4 @@ async def _safely(
 
 
 def _refused(why: str, status: int) -> Response:
-    return Response(wire.pack(wire.Failure(why)), status, media_type=PACKET)
+    return Response(pack(Failure(why)), status, media_type=PACKET)

@@ -17,8 +17,8 @@ from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.app import make_app
 from attention_atlas.page.hosts.guard import Guard
 from attention_atlas.page.hosts.static_files import static
-from attention_atlas.page.live.desks import Models
-from attention_atlas.page.wire.wire import Cancel
+from attention_atlas.page.live.answers import Models
+from attention_atlas.page.wire.actions import Cancel
 
 _USUAL = 8642
 _PATIENCE = 20.0  # seconds until a started server must answer
@@ -99,10 +99,10 @@ def _prepared(
 
 
 def _stop_work(app: FastAPI) -> None:
-    """A map that is being computed is left off at a whole head, to be gone on with."""
+    """Stop a map that is being computed at a whole head; it can be resumed."""
     for answers in app.state.answers:
-        if answers.workshop is not None:
-            answers.workshop.cancel(Cancel())
+        if answers.work is not None:
+            answers.work.cancel(Cancel())
 
 
 def _link(guard: Guard, listener: socket.socket) -> str:

@@ -10,20 +10,21 @@ view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.maps import map_files
+from attention_atlas.page.answers.maps import map_files, map_points
 from attention_atlas.page.answers.pictures import has_pictures
-from attention_atlas.page.answers.plain_attention import Part, make
+from attention_atlas.page.answers.plain_attention import GivenTower, make
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.find_attention import find_attention
 from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.wire.wire import Picks
+from attention_atlas.page.wire.constants import COLOURS
+from attention_atlas.page.wire.picks import read_picks
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.maps import read_map
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.studies.measure import measure
@@ -51,7 +52,7 @@ class View:
 
     def __init__(self, subject: Subject, picks: dict[str, Any], model: Any = None):
         self.subject = subject
-        self._picks = picks
+        self._picks = read_picks(picks)
         self._model = model
         self._widget: Any = None
 
@@ -67,11 +68,7 @@ class View:
 
     @picks.setter
     def picks(self, picks: dict[str, Any]) -> None:
-        unknown = sorted(set(picks) - set(asdict(Picks())))
-        if unknown:
-            known = ", ".join(asdict(Picks()))
-            raise PickError(f"nothing to pick is called {unknown[0]!r}; there is {known}")
-        self._picks = {**self.picks, **picks}
+        self._picks = read_picks({**self.picks, **picks})
         if self._widget is not None:
             self._widget.picks = self._picks
 
@@ -318,7 +315,7 @@ def _subject(given: Mapping[str, Any], caller: Any) -> Subject:
     if tokens is None:
         raise InputError("tokens are missing; give the tokens that the model read")
     found = find_attention(caller.f_locals, len(tokens)) if _is_empty(attention) else None
-    part = Part(
+    part = GivenTower(
         "self", attention if found is None else found[0], "text", "text", given["include_layers"]
     )
     subject = make([part], {"text": tokens}, given["sentence_b_start"], prettify)
@@ -336,7 +333,7 @@ def _is_empty(attention: Any) -> bool:
     return isinstance(attention, tuple | list) and not attention
 
 
-def _sides(given: Mapping[str, Any]) -> list[Part]:
+def _sides(given: Mapping[str, Any]) -> list[GivenTower]:
     """The towers of an encoder–decoder, those that were given."""
     encoder, decoder, cross, encoder_tokens, decoder_tokens = (given[name] for name in _BOTH)
     if encoder is None and decoder is None and cross is None:
@@ -354,7 +351,7 @@ def _sides(given: Mapping[str, Any]) -> list[Part]:
         ("cross", cross, "decoder", "encoder"),
     )
     return [
-        Part(name, one, queries, keys, _those_there(one, given["include_layers"]))
+        GivenTower(name, one, queries, keys, _those_there(one, given["include_layers"]))
         for name, one, queries, keys in known
         if one is not None
     ]
@@ -395,9 +392,7 @@ def _picks(
             f"there is no head {beyond[0]}: layer {number} has heads 0 to {found.heads - 1}"
         )
     prefix = where.name if len(subject.towers) > 1 else ""
-    start = asdict(Picks())
     return {
-        **start,
         "view": view,
         "input": input,
         "tower": where.name,
@@ -419,11 +414,23 @@ def _map_picks(
     if map is not None and map not in there:
         names = ", ".join(there) or "none yet; make one: atlas.layout('umap')"
         raise PickError(f"no map is named {map!r}; there is {names}")
+    shown = map or next(iter(there), "")
+    if colour not in COLOURS and shown:
+        _check_colour(atlas, shown, colour)
     picks = _picks(atlas, "head", 0, None, None, None if head is None else [head])
     return {
-        **picks, "tab": "map", "map": map or next(iter(there), ""), "mapHead": head,
+        **picks, "tab": "map", "map": shown, "mapHead": head,
         "colour": colour, "search": search, "theme": _theme(display_mode),
     }  # fmt: skip
+
+
+def _check_colour(atlas: StoredAtlas, name: str, colour: str) -> None:
+    """Refuse a colour that the menu of the page would not have."""
+    groups = read_map(map_files(atlas)[name]).groups
+    columns = [one.name for group in groups for one in map_points(atlas, name, group).columns]
+    if colour not in columns:
+        there = ", ".join(dict.fromkeys([*COLOURS, *columns]))
+        raise PickError(f"no colour is named {colour!r}; there is {there}")
 
 
 def _first_with_patches(atlas: StoredAtlas) -> str:

@@ -10,8 +10,9 @@ import traitlets
 
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.static_files import static
-from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.live.answers import make_answers
 from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.wire.picks import read_picks
 
 
 class AtlasWidget(anywidget.AnyWidget):
@@ -31,6 +32,11 @@ class AtlasWidget(anywidget.AnyWidget):
         super().__init__(_esm=static("widget.js").read_text("utf-8"), picks=picks, options=options)
         self.on_msg(self._answer)
 
+    @traitlets.validate("picks")
+    def _read_picks(self, proposal: Any) -> dict[str, Any]:
+        """Return what came from the page or from Python as picks; refuse all else."""
+        return read_picks(proposal["value"])
+
     def _answer(self, _: Any, message: Any, buffers: Any) -> None:
         if not isinstance(message, dict):
             return
@@ -38,7 +44,7 @@ class AtlasWidget(anywidget.AnyWidget):
         if message.get("kind") == "get":
             packet, _found = self._answers.packet(path)
         elif message.get("kind") == "do":
-            packet, _done = self._answers.deed(path, message.get("body"))
+            packet, _done = self._answers.perform(path, message.get("body"))
         else:
             return
         self.send({"kind": "answer", "id": message.get("id")}, [packet])

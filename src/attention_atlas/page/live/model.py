@@ -13,10 +13,10 @@ import numpy as np
 
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
+from attention_atlas.page.wire.constants import LONGEST_TEXT
 from attention_atlas.store.reader import StoredAtlas
 
 ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device adds a little
-LETTERS = 20_000  # of a new text at most
 
 
 class LiveModel:
@@ -40,8 +40,10 @@ class LiveModel:
             from attention_atlas.record.write.capture import capture
 
         for one in (text, second or ""):
-            if len(one) > LETTERS:
-                raise InputError(f"a text of {len(one)} letters is too long; {LETTERS} is the most")
+            if len(one) > LONGEST_TEXT:
+                raise InputError(
+                    f"a text of {len(one)} letters is too long; {LONGEST_TEXT} is the most"
+                )
         if not text.strip():
             raise InputError("there is no text to add; write some")
         given = {"text": text} if second is None else {"text": text, "second": second}

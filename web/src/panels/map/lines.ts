@@ -1,11 +1,10 @@
 // From each query of the picked input to the keys it looks at most.
 import type { MapData } from "../../map/data";
+import { FAINTEST } from "../../source/wire";
 import type { HeadRows } from "../../weights/rows";
 import type { Line } from "./overlay";
 
 const KEYS = 2;
-/** Weaker ones say little. */
-export const LEAST = 0.05;
 
 /** `rows` are those of the picked input in the picked head, with hidden tokens already out. */
 export function strongest(data: MapData, input: number, rows: HeadRows | undefined): Line[] {
@@ -22,7 +21,7 @@ export function strongest(data: MapData, input: number, rows: HeadRows | undefin
     );
     for (const at of own.slice(0, KEYS)) {
       const to = keys.get(rows.index[at]);
-      if (to !== undefined && rows.weight[at] >= LEAST) out.push({ from, to, weight: rows.weight[at] });
+      if (to !== undefined && rows.weight[at] >= FAINTEST) out.push({ from, to, weight: rows.weight[at] });
     }
   }
   return out;

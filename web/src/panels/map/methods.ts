@@ -1,5 +1,7 @@
 // How methods are called on screen, and spans of time.
-export const METHODS: Record<string, string> = { umap: "UMAP", tsne: "t-SNE", pca: "PCA" };
+import * as wire from "../../source/wire";
+
+export const METHODS: Readonly<Record<string, string>> = wire.METHODS;
 
 export function took(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;

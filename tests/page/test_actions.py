@@ -12,10 +12,9 @@ import attention_atlas as aa
 from attention_atlas.layout import chunk, run
 from attention_atlas.names.errors import InputError, ModelError
 from attention_atlas.page.hosts.app import make_app
-from attention_atlas.page.live.answers import Answers
-from attention_atlas.page.live.desks import make_answers
+from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.live.model import LiveModel
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.packing import unpack
 from tests import planted
 from tests.tolerance import reading_tolerance
 
@@ -51,7 +50,7 @@ def live(gpt: aa.Atlas) -> Answers:
 
 def told(answer: tuple[bytes, bool]) -> Any:
     packet, done = answer
-    content = wire.unpack(packet)
+    content = unpack(packet)
     assert done, content
     return content
 
@@ -59,7 +58,7 @@ def told(answer: tuple[bytes, bool]) -> Any:
 def refused(answer: tuple[bytes, bool]) -> str:
     packet, done = answer
     assert not done
-    return str(wire.unpack(packet)["error"])
+    return str(unpack(packet)["error"])
 
 
 def ended(answers: Answers) -> Any:
@@ -81,7 +80,7 @@ def test_a_map_is_computed_in_the_background_and_then_told_of(plain: aa.Atlas) -
         (method, dims) for method in ("pca", "tsne", "umap") for dims in (2, 3)
     }
     assert all(one["seconds"] > 0 for one in before["estimates"])
-    assert told(answers.deed("compute", {"method": "pca", "dims": 2}))["state"] == "running"
+    assert told(answers.perform("compute", {"method": "pca", "dims": 2}))["state"] == "running"
     end = ended(answers)
     assert (end["state"], end["map"], end["done"], end["total"]) == ("done", "pca-2d", 5, 5)
     assert [one["name"] for one in told(answers.packet("about"))["maps"]] == ["pca-2d"]
@@ -100,15 +99,15 @@ def test_one_map_at_a_time_and_it_can_be_stopped_and_gone_on_with(
 
     monkeypatch.setattr(run, "make_chunk", slow)
     (answers,) = make_answers([plain])
-    told(answers.deed("compute", {"method": "pca", "dims": 2}))
-    sentence = refused(answers.deed("compute", {"method": "umap", "dims": 2}))
+    told(answers.perform("compute", {"method": "pca", "dims": 2}))
+    sentence = refused(answers.perform("compute", {"method": "umap", "dims": 2}))
     assert sentence == "pca-2d is being computed; wait for it or stop it first"
     while not told(answers.packet("progress"))["done"]:
         time.sleep(0.02)
     assert told(answers.packet("about"))["maps"] == []
-    stopped = told(answers.deed("cancel", {}))
+    stopped = told(answers.perform("cancel", {}))
     assert stopped["state"] == "stopped" and 0 < stopped["done"] < 5
-    told(answers.deed("compute", {"method": "pca", "dims": 2}))
+    told(answers.perform("compute", {"method": "pca", "dims": 2}))
     assert ended(answers)["state"] == "done"
     assert len(made) == 5, "what was done is not done again"
 
@@ -121,7 +120,7 @@ def test_what_goes_wrong_while_computing_is_told(
 
     monkeypatch.setattr(run, "make_chunk", full)
     (answers,) = make_answers([plain])
-    told(answers.deed("compute", {"method": "pca", "dims": 2}))
+    told(answers.perform("compute", {"method": "pca", "dims": 2}))
     end = ended(answers)
     assert (end["state"], end["error"]) == ("failed", "the disk is full")
 
@@ -133,7 +132,7 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
     about = told(answers.packet("about"))
     assert not about["can_compute"] and about["estimates"] == []
     assert "without queries and keys" in refused(
-        answers.deed("compute", {"method": "pca", "dims": 2})
+        answers.perform("compute", {"method": "pca", "dims": 2})
     )
 
 
@@ -143,32 +142,33 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
         ("compute", {"method": "isomap", "dims": 2}, "no map is named isomap-2d; there is umap"),
         ("compute", {"method": "pca", "dims": 4}, "no map is named pca-4d"),
         ("compute", {"method": "pca"}, "compute lacks 'dims'"),
-        ("compute", {"method": 3, "dims": 2}, "'method' of compute is of the wrong kind"),
-        ("compute", {"method": "pca", "dims": True}, "'dims' of compute is of the wrong kind"),
+        ("compute", {"method": 3, "dims": 2}, "'method' of compute should be a valid string"),
+        ("compute", {"method": "pca", "dims": True}, "'dims' of compute should be a valid integer"),
         ("compute", [1], "compute wants a JSON object"),
+        ("compute", {"method": "pca", "dims": 2, "x": 1}, "nothing of compute is called 'x'"),
         ("add", {"text": "x"}, "no model is here to read new texts"),
-        ("add", {"text": "x", "second": 3}, "'second' of add is of the wrong kind"),
+        ("add", {"text": "x", "second": 3}, "'second' of add should be a valid string"),
         ("erase", {}, "nothing to do is called 'erase'; there is compute, cancel, add"),
     ],
 )
-def test_bad_deeds_are_refused_in_a_sentence(
+def test_bad_actions_are_refused_in_a_sentence(
     plain: aa.Atlas, word: str, body: Any, sentence: str
 ) -> None:
     (answers,) = make_answers([plain])
-    assert sentence in refused(answers.deed(word, body))
+    assert sentence in refused(answers.perform(word, body))
 
 
 def test_plain_attention_can_have_nothing_done() -> None:
     view = aa.head_view(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
     (answers,) = make_answers([view.subject])
-    assert "nothing can be done" in refused(answers.deed("add", {"text": "x"}))
+    assert "nothing can be done" in refused(answers.perform("add", {"text": "x"}))
 
 
 # Texts --------------------------------------------------------------------------------------------
 
 
 def test_a_new_text_is_read_and_answers_like_any_other_input(gpt: aa.Atlas, live: Answers) -> None:
-    added = told(live.deed("add", {"text": NEW}))
+    added = told(live.perform("add", {"text": NEW}))
     number = added["input"]
     assert number >= len(gpt) and added["seconds"] < 60
     about = told(live.packet("about"))
@@ -191,7 +191,7 @@ def test_a_new_text_is_read_and_answers_like_any_other_input(gpt: aa.Atlas, live
 @pytest.mark.parametrize("map", ["pca-2d", "umap-2d"])
 def test_an_old_text_added_again_lies_where_it_lay(gpt: aa.Atlas, live: Answers, map: str) -> None:
     """A text of the atlas, so that we know where its points belong."""
-    number = told(live.deed("add", {"text": TEXTS[1]}))["input"]
+    number = told(live.perform("add", {"text": TEXTS[1]}))["input"]
     extra = told(live.packet(f"extra/{map}/decoder/{number}"))
     laid, points = (
         told(live.packet(f"map/{map}/decoder")),
@@ -211,7 +211,7 @@ def test_an_old_text_added_again_lies_where_it_lay(gpt: aa.Atlas, live: Answers,
 
 
 def test_lengths_of_new_vectors_are_told(gpt: aa.Atlas, live: Answers) -> None:
-    number = told(live.deed("add", {"text": TEXTS[1]}))["input"]
+    number = told(live.perform("add", {"text": TEXTS[1]}))["input"]
     norms = told(live.packet(f"extra/pca-2d/decoder/{number}"))["norms"]
     longest = np.linalg.norm(gpt.keys("L2H1", 1), axis=1).max()
     heads = told(live.packet("map/pca-2d/decoder"))["heads"]
@@ -228,7 +228,7 @@ def test_lengths_of_new_vectors_are_told(gpt: aa.Atlas, live: Answers) -> None:
 )
 def test_a_text_that_cannot_be_added_says_why(live: Answers, body: Any, sentence: str) -> None:
     before = told(live.packet("about"))["added"]
-    assert sentence in refused(live.deed("add", body))
+    assert sentence in refused(live.perform("add", body))
     assert told(live.packet("about"))["added"] == before
 
 
@@ -261,7 +261,7 @@ def client(plain: aa.Atlas, gpt: aa.Atlas) -> TestClient:
 
 
 def test_two_atlases_never_mix(client: TestClient) -> None:
-    first, second = (wire.unpack(client.get(f"{at}/api/about").content) for at in ("", "/1"))
+    first, second = (unpack(client.get(f"{at}/api/about").content) for at in ("", "/1"))
     assert (first["model"], second["model"]) == ("planted", "builtin:gpt")
     assert [one["address"] for one in first["atlases"]] == ["1/"]
     assert [one["address"] for one in second["atlases"]] == ["../"]
@@ -269,11 +269,11 @@ def test_two_atlases_never_mix(client: TestClient) -> None:
     assert client.get("/api/map/pca-2d/decoder").status_code == 404
     assert client.get("/1/api/map/pca-2d/decoder").status_code == 200
     assert client.post("/api/compute", json={"method": "pca", "dims": 2}).status_code == 200
-    while wire.unpack(client.get("/api/progress").content)["state"] == "running":
+    while unpack(client.get("/api/progress").content)["state"] == "running":
         time.sleep(0.02)
-    assert wire.unpack(client.get("/1/api/progress").content)["state"] == "idle"
+    assert unpack(client.get("/1/api/progress").content)["state"] == "idle"
     mine, other = (
-        wire.unpack(client.get(f"{at}/api/points/pca-2d/decoder").content) for at in ("", "/1")
+        unpack(client.get(f"{at}/api/points/pca-2d/decoder").content) for at in ("", "/1")
     )
     assert "<s>" in mine["texts"] and "<s>" not in other["texts"]
     assert client.post("/7/api/cancel", json={}).status_code == 404
@@ -315,7 +315,7 @@ def test_the_notebook_asks_by_message(plain: aa.Atlas, stand_in: Path) -> None:
     from attention_atlas.page.hosts.widget import AtlasWidget
 
     widget, sent = AtlasWidget(plain, {}, {}), []
-    widget.send = lambda message, buffers: sent.append((message, wire.unpack(buffers[0])))
+    widget.send = lambda message, buffers: sent.append((message, unpack(buffers[0])))
     widget._answer(
         None, {"kind": "do", "id": "1", "path": "compute", "body": {"method": "pca", "dims": 2}}, []
     )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 SPACE, LINE, TAB, NOTHING = "·", "⏎", "⇥", "∅"
+MARKS = SPACE + LINE + TAB  # what stands for blank places
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VISIBLE = {" ": SPACE, "\n": LINE, "\t": TAB, "\r": "␍", "\u00a0": SPACE, "▁": SPACE}
@@ -26,6 +27,41 @@ def shown(raw: Sequence[str], special: Sequence[bool] | None = None) -> list[str
         visible(one) if flag else visible(_letters(one, byte_level))
         for one, flag in zip(raw, known, strict=True)
     ]
+
+
+def shown_by_stream(
+    streams: Sequence[str], raw: Sequence[str], special: Sequence[bool]
+) -> list[str]:
+    """Return each token as a person reads it; how a stream writes its marks is told from all of it.
+
+    Equal tokens of a stream are read once.
+    """
+    known: dict[str, dict[tuple[str, bool], str]] = {}
+    for stream, text, flag in zip(streams, raw, special, strict=True):
+        known.setdefault(stream, {})[text, flag] = text
+    for pairs in known.values():
+        texts = shown([text for text, _ in pairs], [flag for _, flag in pairs])
+        pairs.update(zip(pairs, texts, strict=True))
+    return [
+        known[stream][text, flag] for stream, text, flag in zip(streams, raw, special, strict=True)
+    ]
+
+
+def token_kind(text: str) -> str:
+    """Return letters, number, punctuation or space, of a token as it is shown.
+
+    The one rule of what punctuation is: something takes ink, and none of it is a letter or number.
+    """
+    bare = text.strip(MARKS)
+    if not bare:
+        return "space"
+    groups = {unicodedata.category(letter)[0] for letter in bare}
+    return "letters" if "L" in groups else "number" if "N" in groups else "punctuation"
+
+
+def is_punctuation(text: str) -> bool:
+    """Return whether a token, as it is shown, is punctuation."""
+    return token_kind(text) == "punctuation"
 
 
 def words(raw: Sequence[str], special: Sequence[bool]) -> list[int]:

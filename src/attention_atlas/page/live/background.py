@@ -9,17 +9,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from attention_atlas.layout.estimate import estimate
-from attention_atlas.layout.methods import METHODS
+from attention_atlas.layout.methods import DIMS, METHODS
 from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import why_no_maps
 from attention_atlas.page.live.model import LiveModel
-from attention_atlas.page.wire import wire
+from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute
+from attention_atlas.page.wire.maps import Estimate, MapProgress
 from attention_atlas.store.reader import StoredAtlas
 
-_DIMS = (2, 3)
 _log = logging.getLogger("attention_atlas")
 
 
@@ -27,8 +28,8 @@ class Stopped(Exception):  # noqa: N818  raised to leave a run, not because some
     """The person asked for it."""
 
 
-class Workshop:
-    """The deeds of one atlas."""
+class BackgroundWork:
+    """The work that is done for the page of one atlas."""
 
     def __init__(self, atlas: Grown, model: LiveModel | None = None):
         self.atlas, self.model = atlas, model
@@ -36,7 +37,7 @@ class Workshop:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._began, self._first = 0.0, 0
-        self._at = wire.Progress("idle")
+        self._at = MapProgress("idle")
         self._starting, self._adding = threading.Lock(), threading.Lock()
 
     # Maps ------------------------------------------------------------------------------------
@@ -45,29 +46,38 @@ class Workshop:
     def can_compute(self) -> bool:
         return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
 
-    def estimates(self) -> list[wire.Estimate]:
+    def offers(self) -> dict[str, Any]:
+        """Return the fields of `about` that say what may be asked for."""
+        return {
+            "can_compute": self.can_compute,
+            "estimates": self.estimates(),
+            "can_add": self.model is not None,
+            "added": tuple(range(self.atlas.manifest.inputs, len(self.atlas))),
+        }
+
+    def estimates(self) -> list[Estimate]:
         """Of every map that may be asked for; both dimensions cost about the same."""
         if not self.can_compute:
             return []
         cores = os.cpu_count() or 1
         return [
-            wire.Estimate(method, dims, round(estimate(self.atlas, method, cores), 1))
+            Estimate(method, dims, round(estimate(self.atlas, method, cores), 1))
             for method in METHODS
-            for dims in _DIMS
+            for dims in DIMS
         ]
 
-    def compute(self, asked: wire.Compute) -> wire.Progress:
+    def compute(self, asked: Compute) -> MapProgress:
         with self._starting:
             self._refuse(asked)
             self._stop.clear()
             self._began, self._first = time.monotonic(), -1
-            self._at = wire.Progress("running", f"{asked.method}-{asked.dims}d")
+            self._at = MapProgress("running", f"{asked.method}-{asked.dims}d")
             self._thread = threading.Thread(target=self._run, args=[asked], daemon=True)
             self._thread.start()
         return self._at
 
-    def _refuse(self, asked: wire.Compute) -> None:
-        if asked.method not in METHODS or asked.dims not in _DIMS:
+    def _refuse(self, asked: Compute) -> None:
+        if asked.method not in METHODS or asked.dims not in DIMS:
             there = ", ".join(METHODS)
             raise PickError(
                 f"no map is named {asked.method[:40]}-{asked.dims}d; there is {there}, "
@@ -79,16 +89,16 @@ class Workshop:
         if self._at.state == "running":
             raise PickError(f"{self._at.map} is being computed; wait for it or stop it first")
 
-    def cancel(self, _: wire.Cancel) -> wire.Progress:
+    def cancel(self, _: Cancel) -> MapProgress:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(10)  # it looks up after every head
         return self._at
 
-    def progress(self) -> wire.Progress:
+    def progress(self) -> MapProgress:
         return self._at
 
-    def _run(self, asked: wire.Compute) -> None:
+    def _run(self, asked: Compute) -> None:
         from attention_atlas.layout.device import chosen_device
         from attention_atlas.layout.plan import Options
         from attention_atlas.layout.run import layout_atlas
@@ -100,17 +110,15 @@ class Workshop:
             folder = StoredAtlas.open(self.atlas.path)
             layout_atlas(folder, options, progress=False, watch=self._watch)
         except Stopped:
-            self._at = wire.Progress("stopped", name, self._at.done, self._at.total)
+            self._at = MapProgress("stopped", name, self._at.done, self._at.total)
         except AtlasError as problem:
-            self._at = wire.Progress("failed", name, error=str(problem))
+            self._at = MapProgress("failed", name, error=str(problem))
         except Exception as problem:
-            self._at = wire.Progress(
-                "failed", name, error=f"{name} could not be computed: {problem}"
-            )
+            self._at = MapProgress("failed", name, error=f"{name} could not be computed: {problem}")
             raise
         else:
             self.finished()
-            self._at = wire.Progress("done", name, self._at.total, self._at.total)
+            self._at = MapProgress("done", name, self._at.total, self._at.total)
 
     def _watch(self, done: int, total: int) -> None:
         if self._stop.is_set():
@@ -119,11 +127,11 @@ class Workshop:
         fresh = done - self._first
         spent = time.monotonic() - self._began
         left = round(spent / fresh * (total - done), 1) if fresh else None
-        self._at = wire.Progress("running", self._at.map, done, total, left)
+        self._at = MapProgress("running", self._at.map, done, total, left)
 
     # Texts -----------------------------------------------------------------------------------
 
-    def add(self, asked: wire.Add) -> wire.Added:
+    def add(self, asked: Add) -> Added:
         if self.model is None:
             raise InputError(
                 "no model is here to read new texts; start with: attention-atlas serve x.atlas "
@@ -132,4 +140,4 @@ class Workshop:
         began = time.monotonic()
         with self._adding:  # a model reads one text at a time
             number = self.atlas.add(self.model.read(self.atlas, asked.text, asked.second))
-        return wire.Added(number, round(time.monotonic() - began, 2))
+        return Added(number, round(time.monotonic() - began, 2))

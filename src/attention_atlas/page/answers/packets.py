@@ -1,0 +1,85 @@
+"""Which packets are there? One row each; a new packet is a file and a row.
+
+The server's router, the saved page and the TypeScript of the front end are made from this table.
+"""
+
+from functools import partial
+
+from attention_atlas.page.answers.about import about_session
+from attention_atlas.page.answers.added import map_extra
+from attention_atlas.page.answers.comparison import comparison, reaction
+from attention_atlas.page.answers.gaze import gaze
+from attention_atlas.page.answers.heads import (
+    alike_heads,
+    head_card,
+    head_scores,
+    saved_cards,
+    saved_scores,
+)
+from attention_atlas.page.answers.inputs import input_info, saved_inputs
+from attention_atlas.page.answers.maps import map_norms, map_places, map_points, saved_maps
+from attention_atlas.page.answers.mean_pattern import mean_pattern, saved_means
+from attention_atlas.page.answers.packet import EXACT, LIVE, Packet
+from attention_atlas.page.answers.pictures import picture, thumbs
+from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
+from attention_atlas.page.answers.session import Session
+from attention_atlas.page.answers.vectors import saved_vectors, vectors
+from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
+from attention_atlas.page.wire.about import About
+from attention_atlas.page.wire.compare import ComparedModels, Reaction
+from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
+from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
+from attention_atlas.page.wire.maps import (
+    MapExtra,
+    MapNorms,
+    MapPlaces,
+    MapPoints,
+    MapProgress,
+    MeanPattern,
+)
+from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, Rows, Vectors
+
+_WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
+_HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
+
+
+def _progress(session: Session) -> MapProgress:
+    return MapProgress("idle") if session.work is None else session.work.progress()
+
+
+_ROWS = [
+    Packet("about", About, about_session, lambda _: ["about"], of="session", changes=True),
+    Packet("progress", MapProgress, _progress, of="session", changes=True),
+    # Text
+    Packet("input/{input:int}", InputInfo, input_info, saved_inputs),
+    Packet("edges/{input:int}/{tower}/{layer:int?}", Edges, edges, saved_edges, _WEIGHTS),
+    Packet("rows/{input:int}/{head}/{rows?}", Rows, rows, saved_rows, _WEIGHTS),
+    Packet("layer/{input:int}/{tower}/{layer:int}", LayerWeights, layer, missing=_WEIGHTS),
+    Packet(
+        "vectors/{input:int}/{head}", Vectors, vectors, saved_vectors,
+        "query and key vectors" + EXACT,
+    ),
+    # Image
+    Packet("picture/{input:int}/{picture:int}", Picture, picture, saved_pictures),
+    Packet("gaze/{input:int}/{tower}/{layer:int}/{how}", Gaze, gaze, saved_gazes),
+    Packet("thumbs/{level:int}", Thumbs, thumbs, saved_sheets),
+    # Map
+    Packet("map/{name}/{group}", MapPlaces, map_places, partial(saved_maps, word="map"), _MAP),
+    Packet(
+        "points/{name}/{group}", MapPoints, map_points, partial(saved_maps, word="points"), _MAP
+    ),
+    Packet(
+        "norms/{name}/{group}", MapNorms, map_norms, partial(saved_maps, word="norms"),
+        "vector lengths" + LIVE,
+    ),
+    Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP),
+    Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP),
+    # Heads
+    Packet("heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS),
+    Packet("alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS),
+    Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS),
+    # Models side by side; a saved comparison carries those that it was made for
+    Packet("compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session"),
+    Packet("reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session"),
+]  # fmt: skip
+PACKETS = {row.word: row for row in _ROWS}

@@ -1,0 +1,100 @@
+"""What are the weights of one input? edges/0/encoder · rows/0/L5H1/0-99 · layer/0/encoder/5"""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from attention_atlas.names.errors import PickError
+from attention_atlas.names.head import Head
+from attention_atlas.page.answers.edges import make_edges
+from attention_atlas.page.answers.find import check_input, count_tokens, find_tower
+from attention_atlas.page.answers.saving import Saving
+from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire import text as wire
+from attention_atlas.page.wire.constants import LARGEST_ANSWER
+
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
+
+
+def edges(subject: Subject, number: int, name: str, layer: int | None = None) -> wire.Edges:
+    """Return the strongest keys of every row of a tower, or of one of its layers."""
+    i, tower = check_input(subject, number), find_tower(subject, name)
+    layers = [one.layer for one in tower.layers]
+    asked = layers if layer is None else [layer]
+    return make_edges(subject, i, name, asked, of=len(layers))
+
+
+def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.Rows:
+    """Return the exact weights of one head, of all rows or of a range of them."""
+    i, head = check_input(subject, number), str(Head.parse(name))
+    n, m = _size(subject, i, head)
+    first, last = (0, n - 1) if part is None else _range(part, n)
+    if (last - first + 1) * m > LARGEST_ANSWER:
+        most = LARGEST_ANSWER // m
+        raise PickError(
+            f"{head} has {n} × {m} weights; ask for at most {most} rows at once, "
+            f"as in rows/{i}/{head}/0-{most - 1}"
+        )
+    return wire.Rows(i, head, first, subject.weights(i, head, list(range(first, last + 1))))
+
+
+def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWeights:
+    """Return the exact weights of all heads of a layer."""
+    i, tower = check_input(subject, number), find_tower(subject, name)
+    there = tower.find(which)
+    if there is not None:
+        n, m = (count_tokens(subject, i, stream) for stream in (there.queries, there.keys))
+        if there.heads * n * m > LARGEST_ANSWER:
+            raise PickError(
+                f"layer {which} has {there.heads} × {n} × {m} weights, more than "
+                f"{LARGEST_ANSWER}; ask for the rows of one head"
+            )
+    return wire.LayerWeights(i, name, which, subject.layer_weights(i, which, name))
+
+
+def saved_edges(saving: Saving) -> Iterator[str]:
+    """Give the paths of all towers of all inputs that come along."""
+    for number in saving.inputs:
+        yield from (f"edges/{number}/{tower.name}" for tower in saving.subject.towers)
+
+
+def saved_rows(saving: Saving) -> Iterator[str]:
+    """Give whole rows of every head, but for towers whose edges are not rounded anyway."""
+    if not saving.exact:
+        return
+    subject = saving.subject
+    for number in saving.inputs:
+        rounded = {
+            tower.name
+            for tower in subject.towers
+            if edges(subject, number, tower.name).weight.dtype != np.float32
+        }
+        for tower, layer, head in saving.heads():
+            if tower.name not in rounded:
+                continue
+            n, m = (count_tokens(subject, number, name) for name in (layer.queries, layer.keys))
+            step = max(1, LARGEST_ANSWER // m)
+            if n <= step:
+                yield f"rows/{number}/{head}"
+                continue
+            ranges = ((first, min(n, first + step) - 1) for first in range(0, n, step))
+            yield from (f"rows/{number}/{head}/{first}-{last}" for first, last in ranges)
+
+
+def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:
+    """Return how many queries and keys a head has."""
+    head = Head.parse(name)
+    tower = find_tower(subject, head.tower) if head.tower else subject.towers[0]
+    found = tower.find(head.layer)
+    if found is None or head.head >= found.heads or (not head.tower and len(subject.towers) > 1):
+        subject.weights(i, head, [0])  # says what there is
+        raise PickError(f"there is no {head}")
+    return count_tokens(subject, i, found.queries), count_tokens(subject, i, found.keys)
+
+
+def _range(part: str, n: int) -> tuple[int, int]:
+    found = _RANGE.fullmatch(part)
+    if not found or not int(found[1]) <= int(found[2]) < n:
+        raise PickError(f"{part[:40]!r} is no range of rows; give first-last within 0-{n - 1}")
+    return int(found[1]), int(found[2])

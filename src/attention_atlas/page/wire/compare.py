@@ -1,0 +1,61 @@
+"""What crosses when models are set side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from attention_atlas.page.wire.packing import Array, Buffer
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One model of a comparison, on the inputs that all of them read."""
+
+    name: str
+    way: str  # from this page to its own; empty: this is it, or it has none
+    heads: Sequence[str]
+    kind: Annotated[Array, Buffer(("u1",), "heads")]  # 255: none
+    importance: Annotated[Array, Buffer(("f4",), "heads")]
+    chosen: Annotated[Array, Buffer(("f4",), "heads")]  # importance in rows with a choice
+    statistics: dict[str, float]  # the study's Table 1
+    statistics_chosen: dict[str, float]
+    counts: dict[str, int]  # kind → heads
+    matched: Sequence[str]  # heads that are set against those of the others
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """Heads of the first model against those of another: bits, 0 is the same."""
+
+    nearest: Annotated[Array, Buffer(("u2",), "matched")]  # place in the other's matched heads
+    away: Annotated[Array, Buffer(("f4",), "matched")]
+    same: Annotated[Array, Buffer(("f4",), "matched")] | None  # from the head of its own name
+
+
+@dataclass(frozen=True)
+class ComparedModels:
+    """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs."""
+
+    models: Sequence[Compared]  # this one first
+    counterparts: Sequence[Counterparts]  # of the second model on
+    kinds: Sequence[str]
+    inputs: Annotated[Array, Buffer(("u4",), "shared models")]  # their numbers
+    labels: Sequence[str]
+    places: Annotated[Array, Buffer(("f4",), "heads 2")]  # matched heads of all; near is alike
+    note: str
+
+
+@dataclass(frozen=True)
+class Reacted:
+    """What every head of one model did with an input, drawn small."""
+
+    tokens: int
+    importance: Annotated[Array, Buffer(("f4",), "heads")]
+    cells: Annotated[Array, Buffer(("u1",), "heads P P")]  # largest weight of each part, 255ths
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """`reaction/{k,…}/{place}`: the models of a comparison on one of their shared inputs."""
+
+    models: Sequence[Reacted]

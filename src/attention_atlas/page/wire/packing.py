@@ -1,0 +1,83 @@
+"""How does a packet travel?
+
+A path is asked for and one packet comes back:
+
+    u4 little-endian   length of the header
+    header             UTF-8 JSON: the fields of one dataclass of this folder
+    zeros              up to a multiple of 8
+    buffers            raw little-endian numbers, each from a multiple of 8
+
+An array in the header is `{"at": offset in the buffers, "type": "f4", "shape": [N, M]}`.
+"""
+
+import json
+import struct
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Marks a field that travels as raw numbers: their types, one of which it has, and axes."""
+
+    types: tuple[str, ...]
+    axes: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is answered instead, when what was asked for is not to be had."""
+
+    error: str
+
+
+def pack(answer: Any) -> bytes:
+    """The packet of one dataclass."""
+    buffers: list[bytes] = []
+    header = json.dumps(_plain(answer, buffers), ensure_ascii=False, allow_nan=False).encode()
+    start = -(4 + len(header)) % 8
+    return b"".join([struct.pack("<I", len(header)), header, bytes(start), *buffers])
+
+
+def _plain(value: Any, buffers: list[bytes]) -> Any:
+    if isinstance(value, np.ndarray):
+        return _buffer(value, buffers)
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name), buffers) for f in fields(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, buffers) for inner in value]
+    return value
+
+
+def _buffer(array: Array, buffers: list[bytes]) -> dict[str, Any]:
+    small = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    at = sum(len(one) for one in buffers)
+    raw = small.tobytes()
+    buffers.append(raw + bytes(-len(raw) % 8))
+    return {"at": at, "type": small.dtype.str[1:], "shape": list(array.shape)}
+
+
+def unpack(packet: bytes) -> dict[str, Any]:
+    """The header of a packet with its arrays in place; what the browser does, for tests."""
+    (length,) = struct.unpack_from("<I", packet)
+    header = json.loads(packet[4 : 4 + length])
+    start = 4 + length + -(4 + length) % 8
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        if set(value) == {"at", "type", "shape"}:
+            count = int(np.prod(value["shape"]))
+            flat = np.frombuffer(packet, "<" + value["type"], count, start + value["at"])
+            return flat.reshape(value["shape"])
+        return {name: filled(inner) for name, inner in value.items()}
+
+    found: dict[str, Any] = filled(header)
+    return found

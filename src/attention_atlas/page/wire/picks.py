@@ -1,0 +1,71 @@
+"""What did the person choose?
+
+Picks are mirrored: address, trait of the notebook's widget, options of a saved page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from attention_atlas.page.wire.reading import plain, read
+
+
+@dataclass(frozen=True)
+class TokenPick:
+    side: Literal["query", "key"]
+    position: int
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What the person chose."""
+
+    input: int = 0
+    other: int | None = None  # a second input to compare with
+    tower: str = ""
+    heads: Sequence[str] = ()
+    token: TokenPick | None = None
+    pinned: bool = False
+    layer: int = 0
+    view: Literal["head", "model", "neuron", "heat"] = "head"
+    hidden: dict[str, Sequence[int]] = field(default_factory=dict)  # stream → positions
+    filter: Literal["all", "aa", "ab", "ba", "bb"] = "all"
+    threshold: float = 0.0
+    topk: int = 0  # 0: no limit
+    words: bool = False
+    theme: Literal["auto", "light", "dark"] = "auto"
+    sort: bool = False
+    valueWeighted: bool = False  # noqa: N815  as the front end writes it
+    shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
+    shownHeads: Sequence[int] | None = None  # noqa: N815
+    tab: str = "text"  # one of the page's tabs; the page knows which it has
+    map: str = ""  # empty: the first that is there
+    mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
+    colour: str = "side"  # side, norm, or the name of a column
+    scaledNorms: bool = False  # noqa: N815
+    search: str = ""
+    searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815
+    camera: Sequence[float] | None = None  # None: all in sight
+    lines: bool = True  # from each query to its strongest keys
+    labels: bool = True
+    sizeByNorm: bool = False  # noqa: N815
+    palette: Literal["default", "safe"] = "default"
+    score: str = "kind"  # what colours the picture of heads: kind, or a score
+    across: str = "entropy"  # the two scores of the scatter; "alike" and "": the map of heads
+    up: str = "importance-chosen"
+    kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
+    order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
+    versus: Sequence[int] = ()  # atlases of `about` that heads are compared with
+    picture: int = -1  # which picture of the input the image view shows; -1: all side by side
+    combine: Literal["head", "mean", "rollout"] = "head"
+    overlay: bool = True  # heat over the picture for the picked patch
+    arrows: bool = True  # the strongest key of each patch
+    flows: bool = False  # everything at or above flowsFrom
+    flowsFrom: float = 0.1  # noqa: N815
+    patches: Literal["off", "border", "fill"] = "border"  # how the map draws points of patches
+
+
+def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all picks, those that are not given as they are at first; refuse what is none."""
+    picks: dict[str, Any] = plain(read(Picks, "picks", dict(given)))
+    return picks

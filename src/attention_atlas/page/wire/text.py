@@ -1,0 +1,116 @@
+"""What crosses for the Text tab: the tokens of one input, its weights and its vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from attention_atlas.page.wire.image import PictureInfo
+from attention_atlas.page.wire.packing import Array, Buffer
+
+
+@dataclass(frozen=True)
+class TokenInfo:
+    """One token of a stream; numbers are -1 where there is none."""
+
+    text: str  # as shown
+    raw: str  # as the tokenizer has it
+    id: int
+    special: bool
+    segment: int  # 0 the text, 1 the second text, -1 neither
+    word: int
+    row: int  # of a patch
+    column: int
+    generated: bool
+    punctuation: bool
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One sequence of tokens of an input.
+
+    Boxes are left, top, right, bottom as fractions of the original picture. They may reach a
+    little beyond it; they are NaN where a token shows nothing of it: words, class and register
+    tokens, patches of padding.
+    """
+
+    name: str
+    tokens: Sequence[TokenInfo]
+    image: Annotated[Array, Buffer(("i2",), "N")] | None = None  # which picture; -1: none
+    box: Annotated[Array, Buffer(("f4",), "N 4")] | None = None
+
+
+@dataclass(frozen=True)
+class InputInfo:
+    """`input/{i}`: one input and its tokens."""
+
+    number: int
+    text: str
+    second: str | None
+    boundary: int  # the first token of the second text in its stream, -1 where there is none
+    streams: Sequence[Stream]
+    pictures: Sequence[PictureInfo] = ()
+
+
+@dataclass(frozen=True)
+class Edges:
+    """`edges/{i}/{tower}`: the strongest keys of every row of every head.
+    `edges/{i}/{tower}/{layer}`: the same of one layer, which is there sooner.
+
+    Rows R run over layer, head, query. With `index` they are the top k, strongest first. Without,
+    the rows are complete, in the order of the keys, k = M. Weights are float32 as they are, or
+    rounded: their square roots in 65535ths. Layers with fewer keys than k are padded with 0.
+    """
+
+    input: int
+    tower: str
+    layers: Sequence[int]
+    heads: Sequence[int]  # H of each layer
+    n: Sequence[int]  # queries of each layer
+    m: Sequence[int]  # keys of each layer
+    k: int
+    index: Annotated[Array, Buffer(("u2", "u4"), "R k")] | None
+    weight: Annotated[Array, Buffer(("u2", "f4"), "R k")]
+    rest: Annotated[Array, Buffer(("u2",), "R")]  # weight of a row that is not listed, 65535ths
+    row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only where some row does not sum to 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head."""
+
+    input: int
+    head: str
+    first: int  # the first row that is here
+    weights: Annotated[Array, Buffer(("f4",), "N M")]
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """`layer/{i}/{tower}/{layer}`: exact weights of all heads of a layer."""
+
+    input: int
+    tower: str
+    layer: int
+    weights: Annotated[Array, Buffer(("f4",), "H N M")]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """`vectors/{i}/{head}`: what goes into one head's softmax, and the values that it moves.
+
+    logits = scale · q kᵀ, then cap · tanh(logits / cap) where there is a soft cap, then + added;
+    the softmax runs over the keys seen, and over the sink where there is one.
+    """
+
+    input: int
+    head: str
+    scale: float
+    softcap: float | None
+    sink: float | None
+    mask: Literal["full", "causal", "given"]
+    shared: Sequence[str]  # the heads that read the same key and value, this one too
+    query: Annotated[Array, Buffer(("f4",), "N D")]
+    key: Annotated[Array, Buffer(("f4",), "M D")]
+    value: Annotated[Array, Buffer(("f4",), "M E")] | None
+    added: Annotated[Array, Buffer(("f4",), "N|1 M")] | None
+    seen: Annotated[Array, Buffer(("u1",), "N M")] | None  # where mask is "given"

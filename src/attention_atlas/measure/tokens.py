@@ -19,8 +19,8 @@ class TokenTable:
         self._special = frame["special"].to_numpy(bool)
         streams = frame["stream"].astype(str).tolist()
         texts = shown_by_stream(streams, frame["text"].tolist(), self._special.tolist())
-        self._punctuation = np.array([is_punctuation(text) for text in texts], bool)
-        self._punctuation &= ~self._special
+        marks = {text: is_punctuation(text) for text in set(texts)}
+        self._punctuation = np.array([marks[text] for text in texts], bool) & ~self._special
         self._places: npt.NDArray[np.int64] | None = None
         found = places(frame)
         if found is not None:

@@ -1,5 +1,5 @@
 // Several models on the same inputs, as the comparison page reads them.
-import type { ModelComparison } from "../source/wire";
+import type { ComparedModels } from "../source/wire";
 
 export interface Square {
   name: string;
@@ -26,7 +26,7 @@ export interface Match {
 }
 
 /** Heads of the first model, the least alike first: to their nearest in another model, or to their namesake there. */
-export function apart(made: ModelComparison, model: number, by: "nearest" | "same"): Match[] {
+export function apart(made: ComparedModels, model: number, by: "nearest" | "same"): Match[] {
   const found = made.counterparts[model - 1];
   const all = made.models[0].matched.map((head, at) => ({
     head,
@@ -46,7 +46,7 @@ export interface MapDot {
 }
 
 /** The heads of all models on one map. */
-export function dots(made: ModelComparison): MapDot[] {
+export function dots(made: ComparedModels): MapDot[] {
   const names = made.models.flatMap(({ matched }, model) => matched.map((head) => ({ model, head })));
   return names.map((one, at) => ({ ...one, x: made.places.data[2 * at], y: made.places.data[2 * at + 1] }));
 }

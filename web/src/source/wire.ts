@@ -428,7 +428,7 @@ export interface Counterparts {
 }
 
 /** `compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs. */
-export interface ModelComparison {
+export interface ComparedModels {
   models: Compared[];
   counterparts: Counterparts[];
   kinds: string[];
@@ -543,7 +543,7 @@ export interface Answers {
   heads: HeadScores;
   alike: AlikeHeads;
   card: HeadCard;
-  compare: ModelComparison;
+  compare: ComparedModels;
   reaction: Reaction;
 }
 

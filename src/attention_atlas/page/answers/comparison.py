@@ -28,7 +28,7 @@ _LABEL = 60  # letters of an input's label
 _comparing = Lock()  # two pages may ask for the same at once
 
 
-def comparison(session: Session, which: str) -> wire.ModelComparison:
+def comparison(session: Session, which: str) -> wire.ComparedModels:
     """What a person may wait for while looking at a page."""
     atlases, ways = _chosen(session, which)
     shared = shared_inputs(*atlases)
@@ -39,7 +39,7 @@ def comparison(session: Session, which: str) -> wire.ModelComparison:
 
 def compared(
     atlases: Sequence[StoredAtlas], ways: Sequence[str], keep: bool = True
-) -> wire.ModelComparison:
+) -> wire.ComparedModels:
     """Compare atlases, however long it takes; `keep` says whether new scores are written."""
     with _comparing:
         made = compare(*atlases, keep=keep)
@@ -49,7 +49,7 @@ def compared(
     ]
     texts = atlases[0].inputs()["text"].tolist()
     labels = [_label(str(texts[one[0]])) for one in made.inputs]
-    return wire.ModelComparison(
+    return wire.ComparedModels(
         models, [_counterparts(made, at) for at in range(1, len(models))], KINDS,
         np.array(made.inputs, np.uint32), labels, scaled(made.divergence).astype(np.float32),
         made.note,

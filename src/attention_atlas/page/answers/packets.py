@@ -26,7 +26,7 @@ from attention_atlas.page.answers.session import Session
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
 from attention_atlas.page.wire.about import About
-from attention_atlas.page.wire.compare import ModelComparison, Reaction
+from attention_atlas.page.wire.compare import ComparedModels, Reaction
 from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
 from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
 from attention_atlas.page.wire.maps import (
@@ -79,7 +79,7 @@ _ROWS = [
     Packet("alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS),
     Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS),
     # Models side by side; a saved comparison carries those that it was made for
-    Packet("compare/{which}", ModelComparison, comparison, missing=_MODELS, of="session"),
+    Packet("compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session"),
     Packet("reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session"),
 ]  # fmt: skip
 PACKETS = {row.word: row for row in _ROWS}

@@ -33,7 +33,7 @@ class Counterparts:
 
 
 @dataclass(frozen=True)
-class ModelComparison:
+class ComparedModels:
     """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs."""
 
     models: Sequence[Compared]  # this one first

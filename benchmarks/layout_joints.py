@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.fidelity import Dots, Tokens, correlation, neighbourhood
+from attention_atlas.layout.fidelity import Dots, TokenInputs, correlation, neighbourhood
 from attention_atlas.layout.joint import JOINTS, Joint, join
 from attention_atlas.layout.methods import lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
@@ -47,7 +47,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     queries, keys, inputs = text_vectors(asked.text, asked.tokens)
-    dots = Dots(queries[::6], keys[::6], Tokens(inputs, inputs))
+    dots = Dots(queries[::6], keys[::6], TokenInputs(inputs, inputs))
     maps, rows = {}, {}
     for name, joint in variants(dots).items():
         points = as_points(joint.points(dots.queries, dots.keys), joint.metric)

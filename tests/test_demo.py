@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_atlas.layout.fidelity import Dots, Tokens, correlation
+from attention_atlas.layout.fidelity import Dots, TokenInputs, correlation
 from attention_atlas.page.live.answers import make_answers
 from attention_atlas.page.wire.packing import unpack
 from attention_atlas.store.maps import read_map
@@ -47,7 +47,7 @@ def test_the_maps_are_of_the_vectors_that_are_captured(
     path = atlas.path / "layouts" / "umap-2d.safetensors"
     (group,) = read_map(path).groups.values()
     input_of = torch.from_numpy(atlas.tokens()["input"].to_numpy(np.int64))
-    tokens = Tokens(input_of[group.query_tokens], input_of[group.key_tokens])
+    tokens = TokenInputs(input_of[group.query_tokens], input_of[group.key_tokens])
     for row in (4, 30):
         head = group.heads[row]
         queries = torch.from_numpy(atlas.queries(head)[group.query_tokens])[None]

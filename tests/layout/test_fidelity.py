@@ -5,7 +5,7 @@ import torch
 from scipy.stats import spearmanr
 from sklearn.manifold import trustworthiness
 
-from attention_atlas.layout.fidelity import Dots, Tokens, correlation, fidelity, neighbourhood
+from attention_atlas.layout.fidelity import Dots, TokenInputs, correlation, fidelity, neighbourhood
 from attention_atlas.layout.fidelity import spearman as ours
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import METHODS, lay_out
@@ -40,7 +40,7 @@ def test_the_correlation_of_two_small_inputs_can_be_worked_out_by_hand() -> None
     keys = torch.tensor([[[1.0], [2.0], [3.0], [1.0], [2.0], [3.0]]])
     places = torch.tensor([[0, 0, 0, 0, 0, 0, 3, 2, 1, 1, 2, 3]]).float()[..., None]
     inputs = torch.tensor([0, 0, 0, 1, 1, 1])
-    found = correlation(Dots(queries, keys, Tokens(inputs, inputs)), places)
+    found = correlation(Dots(queries, keys, TokenInputs(inputs, inputs)), places)
     assert found.tolist() == pytest.approx([0.0], abs=6 * 3 * unit())  # sums of three
 
 

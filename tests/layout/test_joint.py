@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attention_atlas.layout import joint
-from attention_atlas.layout.fidelity import Dots, Tokens, correlation
+from attention_atlas.layout.fidelity import Dots, TokenInputs, correlation
 from attention_atlas.layout.joint import JOINTS, best_scale, join, weighted_correlation
 from attention_atlas.layout.neighbours import as_points
 from attention_atlas.names.errors import InputError
@@ -110,5 +110,5 @@ def test_queries_and_keys_of_different_width_are_refused() -> None:
 
 def test_tokens_without_three_keys_have_no_correlation() -> None:
     one = torch.zeros(1, dtype=torch.int64)
-    dots = Dots(torch.ones(1, 1, 2), torch.ones(1, 1, 2), Tokens(one, one))
+    dots = Dots(torch.ones(1, 1, 2), torch.ones(1, 1, 2), TokenInputs(one, one))
     assert correlation(dots, torch.zeros(1, 2, 2)).isnan().all()

@@ -9,7 +9,7 @@ from importlib.resources import files
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.fidelity import Dots, Tokens
+from attention_atlas.layout.fidelity import Dots, TokenInputs
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
 
@@ -80,7 +80,7 @@ def head_vectors(texts: list[str]) -> Dots:
         rows = [caught[layer, kind][..., 32 * head : 32 * head + 32] for layer, head in picked]
         return torch.stack([row[real] for row in rows])
 
-    return Dots(heads("query"), heads("key"), Tokens(inputs, inputs))
+    return Dots(heads("query"), heads("key"), TokenInputs(inputs, inputs))
 
 
 def joined(dots: Dots) -> Tensor:

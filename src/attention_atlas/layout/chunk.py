@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.fidelity import Dots, Fidelity, Tokens, fidelity
+from attention_atlas.layout.fidelity import Dots, Fidelity, TokenInputs, fidelity
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
@@ -35,7 +35,7 @@ def make_chunk(
         raise InputError(f"heads {heads[0]} to {heads[-1]}: {problem}") from problem
     near = find_neighbours(points, METHODS[options.method].neighbours or 1, joint.metric)
     places = lay_out(points, options.method, options.dims, near, options.seed)
-    tokens = Tokens(*(torch.from_numpy(inputs).to(device) for inputs in task.inputs))
+    tokens = TokenInputs(*(torch.from_numpy(inputs).to(device) for inputs in task.inputs))
     figures = fidelity(points, Dots(queries, keys, tokens), places, options.seed)
     packed, box = pack(places.cpu().numpy())
     return {

@@ -20,7 +20,7 @@ ROWS_AN_INPUT = 64  # looked at for the correlation
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenInputs:
     """The input of each query and of each key, in the order of the points."""
 
     query: Tensor  # (N,)
@@ -65,7 +65,7 @@ class Dots:
 
     queries: Tensor
     keys: Tensor
-    tokens: Tokens
+    tokens: TokenInputs
 
 
 def correlation(dots: Dots, at: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
@@ -30,14 +30,24 @@ _log = logging.getLogger("attention_atlas")
 def make_app(
     subjects: Sequence[Subject], guard: Guard | None = None, models: Models = ()
 ) -> FastAPI:
-    """The server of some subjects; the first is at /, each at its number.
+    """Make the server of some subjects; the first is at /, each at its number.
 
     Texts can be added to those that have a live model.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    rules = guard or Guard()
-    answers = make_answers(subjects, models)
-    app.state.answers = answers
+    app.state.answers = make_answers(subjects, models)
+    _add_guard(app, guard or Guard())
+    for number, answers in enumerate(app.state.answers):
+        if number == 0:  # one page, one address: ways from page to page are relative
+            app.include_router(_routes(answers))
+            app.add_api_route("/0/", lambda: Response(status_code=307, headers={"Location": "../"}))
+        app.include_router(_routes(answers), prefix=f"/{number}")
+    app.add_api_route("/{path:path}", lambda path: _refused("there is no such page", 404))
+    return app
+
+
+def _add_guard(app: FastAPI, rules: Guard) -> None:
+    """Check every request, and put the headers of safety on every answer."""
     if rules.token:  # over a network, compressing takes less time than it saves
         app.add_middleware(GZipMiddleware, minimum_size=10_000, compresslevel=1)
 
@@ -51,70 +61,36 @@ def make_app(
             response.set_cookie(COOKIE, rules.token, httponly=True, samesite="strict")
         return response
 
-    def page(answer: Answers | None) -> Response:
-        if answer is None:
-            return _refused("there is no such page", 404)
+
+def _routes(answers: Answers) -> APIRouter:
+    """Make the addresses of one subject: its page, its packets, what it can be asked to do."""
+    router = APIRouter()
+
+    @router.get("/")
+    def page() -> Response:
         return FileResponse(static("page.html"), media_type="text/html; charset=utf-8")
 
-    async def packet(answer: Answers | None, path: str) -> Response:
-        if answer is None:
-            return _refused("there is no such atlas", 404)
-        content, found = await run_in_threadpool(answer.packet, path)
+    @router.get("/api/{path:path}")
+    async def packet(path: str) -> Response:
+        content, found = await run_in_threadpool(answers.packet, path)
         return Response(content, 200 if found else 404, media_type=PACKET)
 
-    async def action(answer: Answers | None, name: str, request: Request) -> Response:
-        if answer is None:
-            return _refused("there is no such atlas", 404)
+    @router.post("/api/{name}")
+    async def action(name: str, request: Request) -> Response:
         try:
             body = await _body(request)
         except ValueError as problem:
             return _refused(str(problem), 400)
-        content, done = await run_in_threadpool(answer.perform, name, body)
+        content, done = await run_in_threadpool(answers.perform, name, body)
         return Response(content, 200 if done else 404, media_type=PACKET)
 
+    @router.get("/{name}")
     def asset(name: str) -> Response:
         if name not in SERVED:
             return _refused("there is no such page", 404)
         return FileResponse(static(name), media_type=SERVED[name])
 
-    def numbered(number: int) -> Answers | None:
-        return answers[number] if 0 <= number < len(answers) else None
-
-    @app.get("/")
-    def first_page() -> Response:
-        return page(answers[0])
-
-    @app.get("/api/{path:path}")
-    async def first_packet(path: str) -> Response:
-        return await packet(answers[0], path)
-
-    @app.post("/api/{name}")
-    async def first_action(name: str, request: Request) -> Response:
-        return await action(answers[0], name, request)
-
-    @app.post("/{number:int}/api/{name}")
-    async def numbered_action(number: int, name: str, request: Request) -> Response:
-        return await action(numbered(number), name, request)
-
-    @app.get("/{number:int}/")
-    def numbered_page(number: int) -> Response:
-        if number == 0:  # one page, one address: ways from page to page are relative
-            return Response(status_code=307, headers={"Location": "../"})
-        return page(numbered(number))
-
-    @app.get("/{number:int}/api/{path:path}")
-    async def numbered_packet(number: int, path: str) -> Response:
-        return await packet(numbered(number), path)
-
-    @app.get("/{number:int}/{name}")
-    def numbered_asset(number: int, name: str) -> Response:
-        return asset(name)
-
-    @app.get("/{name}")
-    def first_asset(name: str) -> Response:
-        return asset(name)
-
-    return app
+    return router
 
 
 def _refusal(request: Request, rules: Guard) -> Response | None:

@@ -25,7 +25,7 @@ from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.generation import prompt_length, watch_writing
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.rounding import check_batch
-from attention_atlas.record.write.shard_tables import MadeStream, Rows, input_tokens, tables
+from attention_atlas.record.write.shard_tables import MadeStream, ShardRows, input_tokens, tables
 from attention_atlas.record.write.shard_tensors import ShardPieces
 from attention_atlas.store.parts import Contents
 
@@ -71,7 +71,7 @@ class ShardRun:
         self.corpus, self.items, self.watch, self.light = corpus, items, watch, light
         self.survey = Survey(bench.loaded, watch, dict(bench.plan.trusted), bench.orders)
         self.pieces = ShardPieces(bench.plan.capturing.keep)
-        self.rows = Rows()
+        self.rows = ShardRows()
         self.run_error = 0.0
 
     def contents(self) -> Contents:

@@ -29,7 +29,7 @@ class MadeStream(NamedTuple):
 
 
 @dataclass
-class Rows:
+class ShardRows:
     """What is known of the inputs of a shard, by number."""
 
     tokens: dict[int, dict[str, Columns]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def _times(survey: Survey, seen: MadeStream, item: Encoded) -> list[str] | None:
 
 
 def tables(
-    items: list[Numbered], given: dict[int, Input], rows: Rows, columns: tuple[str, ...]
+    items: list[Numbered], given: dict[int, Input], rows: ShardRows, columns: tuple[str, ...]
 ) -> dict[str, pa.Table]:
     """Make the tables `inputs` and `tokens` of a shard."""
     found = []

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { apart, squares } from "../src/heads/compare";
 import { bins, cells, column, distributed, figure, listed, range, summary } from "../src/heads/data";
-import type { About, ModelComparison, HeadScores } from "../src/source/wire";
+import type { About, ComparedModels, HeadScores } from "../src/source/wire";
 
 const grid = (values: number[]) => ({ data: Float32Array.from(values), shape: [values.length] });
 const scores = {
@@ -77,7 +77,7 @@ test("heads that differ most come first, by the nearest or by the namesake", () 
   const made = {
     models: [{ matched: ["L0H0", "L0H1"] }, { matched: ["L0H0", "L0H1"] }],
     counterparts: [{ nearest: { data: Uint16Array.from([1, 1]) }, away: grid([0.1, 0.4]), same: grid([0.9, 0.4]) }],
-  } as unknown as ModelComparison;
+  } as unknown as ComparedModels;
   expect(apart(made, 1, "nearest").map((one) => [one.head, one.nearest])).toEqual([
     ["L0H1", "L0H1"],
     ["L0H0", "L0H1"],

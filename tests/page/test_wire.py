@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from attention_atlas.page.hosts import typescript as types
 from attention_atlas.page.wire.packing import pack, unpack
-from attention_atlas.page.wire.text import Edges, Rows
+from attention_atlas.page.wire.text import Edges, RowWeights
 
 WIRE_TS = Path(__file__).parents[2] / "web/src/source/wire.ts"
 
 
 def test_a_packet_is_laid_out_as_its_docstring_says() -> None:
     weights = np.array([[0.25, 0.75]], np.float32)
-    packet = pack(Rows(3, "L0H1", 7, weights))
+    packet = pack(RowWeights(3, "L0H1", 7, weights))
     (length,) = struct.unpack("<I", packet[:4])
     header = json.loads(packet[4 : 4 + length])
     assert header == {
@@ -47,7 +47,7 @@ def test_buffers_start_at_multiples_of_eight_whatever_the_text(
 
 def test_numbers_of_a_big_endian_machine_travel_little_endian() -> None:
     big = np.array([1.5, -2.0], ">f4").reshape(1, 2)
-    assert pack(Rows(0, "L0H0", 0, big)).endswith(struct.pack("<2f", 1.5, -2.0))
+    assert pack(RowWeights(0, "L0H0", 0, big)).endswith(struct.pack("<2f", 1.5, -2.0))
 
 
 def test_the_generated_types_are_what_the_schema_says() -> None:

@@ -183,7 +183,7 @@ export interface Edges {
 }
 
 /** `rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head. */
-export interface Rows {
+export interface RowWeights {
   input: number;
   head: string;
   first: number;
@@ -529,7 +529,7 @@ export interface Answers {
   progress: MapProgress;
   input: InputInfo;
   edges: Edges;
-  rows: Rows;
+  rows: RowWeights;
   layer: LayerWeights;
   vectors: Vectors;
   picture: Picture;

@@ -37,7 +37,7 @@ from attention_atlas.page.wire.maps import (
     MapProgress,
     MeanPattern,
 )
-from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, Rows, Vectors
+from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
@@ -53,7 +53,7 @@ _ROWS = [
     # Text
     Packet("input/{input:int}", InputInfo, input_info, saved_inputs),
     Packet("edges/{input:int}/{tower}/{layer:int?}", Edges, edges, saved_edges, _WEIGHTS),
-    Packet("rows/{input:int}/{head}/{rows?}", Rows, rows, saved_rows, _WEIGHTS),
+    Packet("rows/{input:int}/{head}/{rows?}", RowWeights, rows, saved_rows, _WEIGHTS),
     Packet("layer/{input:int}/{tower}/{layer:int}", LayerWeights, layer, missing=_WEIGHTS),
     Packet(
         "vectors/{input:int}/{head}", Vectors, vectors, saved_vectors,

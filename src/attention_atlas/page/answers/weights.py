@@ -25,7 +25,7 @@ def edges(subject: Subject, number: int, name: str, layer: int | None = None) ->
     return make_edges(subject, i, name, asked, of=len(layers))
 
 
-def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.Rows:
+def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.RowWeights:
     """Return the exact weights of one head, of all rows or of a range of them."""
     i, head = check_input(subject, number), str(Head.parse(name))
     n, m = _size(subject, i, head)
@@ -36,7 +36,7 @@ def rows(subject: Subject, number: int, name: str, part: str | None = None) -> w
             f"{head} has {n} × {m} weights; ask for at most {most} rows at once, "
             f"as in rows/{i}/{head}/0-{most - 1}"
         )
-    return wire.Rows(i, head, first, subject.weights(i, head, list(range(first, last + 1))))
+    return wire.RowWeights(i, head, first, subject.weights(i, head, list(range(first, last + 1))))
 
 
 def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWeights:

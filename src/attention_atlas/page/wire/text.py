@@ -75,7 +75,7 @@ class Edges:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowWeights:
     """`rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head."""
 
     input: int

@@ -41,8 +41,10 @@ def _run_here(jobs: Iterable[Job], done: Done) -> None:
         last: Future[None] | None = None
         for job in jobs:
             result = job.run()
-            if last is not None:
-                last.result()
+            if last is not None and (problem := last.exception()) is not None:
+                with suppress(Exception):  # what is computed is kept, if it can be
+                    done(job, result)
+                raise problem
             last = writer.submit(done, job, result)
             del result  # it may be large, and is gone once written
         if last is not None:

@@ -87,12 +87,15 @@ def test_weights_are_those_of_a_slow_softmax(problem: dict[str, Any]) -> None:
 
 
 @given(problems())
-def test_rows_sum_to_one_and_to_less_beside_a_sink(problem: dict[str, Any]) -> None:
+def test_rows_sum_to_one_and_a_sink_takes_some_of_it(problem: dict[str, Any]) -> None:
     sums = weights(**problem).sum(axis=-1)
     if problem["sink"] is None:
         assert sums == pytest.approx(np.ones_like(sums), abs=sum_tolerance(weights(**problem)))
-    else:
-        assert (sums < 1).all() and (sums > 0).all()
+    else:  # a sink that is far below the logits takes less than a float32 can tell
+        plain = weights(**{**problem, "sink": None})
+        off = sum_tolerance(plain)
+        assert (sums <= 1 + off).all() and (sums > 0).all()
+        assert (weights(**problem) <= plain + off).all()
 
 
 @pytest.mark.parametrize("causal", [False, True])

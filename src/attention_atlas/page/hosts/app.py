@@ -42,8 +42,12 @@ def make_app(
             app.include_router(_routes(answers))
             app.add_api_route("/0/", lambda: Response(status_code=307, headers={"Location": "../"}))
         app.include_router(_routes(answers), prefix=f"/{number}")
-    app.add_api_route("/{path:path}", lambda path: _refused("there is no such page", 404))
+    app.add_api_route("/{path:path}", _nowhere, methods=["GET", "POST"])
     return app
+
+
+def _nowhere() -> Response:
+    return _refused("there is no such page", 404)
 
 
 def _add_guard(app: FastAPI, rules: Guard) -> None:
@@ -87,7 +91,7 @@ def _routes(answers: Answers) -> APIRouter:
     @router.get("/{name}")
     def asset(name: str) -> Response:
         if name not in SERVED:
-            return _refused("there is no such page", 404)
+            return _nowhere()
         return FileResponse(static(name), media_type=SERVED[name])
 
     return router

@@ -142,7 +142,7 @@ def mapped_colours(page: Page) -> list[str]:
     names: list[str] = (
         page.get_by_test_id("colour")
         .locator("option")
-        .evaluate_all("all => all.map(one => one.value).filter(one => one !== 'kind')")
+        .evaluate_all("all => all.map(one => one.value).filter(one => one !== 'side')")
     )
     assert {"position", "mod5", "norm", "frequency", "length", "sentence_length"} <= {*names}
     return names

@@ -46,10 +46,10 @@ class Finding:
                 self.weights_error = worst(self.weights_error, error)
                 self.stored_error = worst(self.stored_error, _difference(rounded, exact))
             else:
-                in_precision = (
+                like_model = (
                     _recomputed_in_half(part, call) if part.query.dtype in HALVES else exact
                 )
-                self.weights_error = worst(self.weights_error, _difference(in_precision, own))
+                self.weights_error = worst(self.weights_error, _difference(like_model, own))
                 self.stored_error = worst(self.stored_error, _difference(rounded, own))
 
     def receipt(self, tower: str, number: int, bound: float) -> LayerReceipt:

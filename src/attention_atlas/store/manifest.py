@@ -31,7 +31,7 @@ class Layer:
     sink: bool
     queries: str  # the stream of tokens that look
     keys: str  # the stream of tokens that are looked at
-    module: str  # where it sits in the model
+    module: str  # its path in the model
     visit: int = 0  # how often a forward pass had run that module before, where layers share it
 
 

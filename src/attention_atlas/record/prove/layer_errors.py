@@ -35,10 +35,10 @@ class Finding:
         """Compare the pieces of one input with the model's own weights or output."""
         call = layer.first
         for part in parts:
-            own = own_weights(part)
-            self.causal &= _looks_back(own)
+            actual = own_weights(part)
+            self.causal &= _looks_back(actual)
             if not part.query.shape[-1]:  # weights only: they are the model's own
-                self.weights_error = worst(self.weights_error, 0.0 if sane(own) else math.nan)
+                self.weights_error = worst(self.weights_error, 0.0 if sane(actual) else math.nan)
                 continue
             exact, rounded = (_recomputed(part, call, half) for half in (False, True))
             if part.weights is None:  # fused attention gives no weights, so compare the output
@@ -49,8 +49,8 @@ class Finding:
                 like_model = (
                     _recomputed_in_half(part, call) if part.query.dtype in HALVES else exact
                 )
-                self.weights_error = worst(self.weights_error, _difference(like_model, own))
-                self.stored_error = worst(self.stored_error, _difference(rounded, own))
+                self.weights_error = worst(self.weights_error, _difference(like_model, actual))
+                self.stored_error = worst(self.stored_error, _difference(rounded, actual))
 
     def receipt(self, tower: str, number: int, bound: float) -> LayerReceipt:
         stored = self.stored_error

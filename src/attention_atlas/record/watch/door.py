@@ -130,7 +130,7 @@ def _moved(passing: Passing) -> Tensor:
     output = (weights.to(value.dtype) @ value).transpose(1, 2).contiguous()
     if output.shape != before.shape:
         raise ModelError(
-            f"{passing.site.module} gives an output of {tuple(before.shape)} and its weights move "
-            f"{tuple(output.shape)}, so its weights cannot be changed"
+            f"the weights of {passing.site.module} cannot be changed: its output has shape "
+            f"{tuple(before.shape)}, and one recomputed from weights has {tuple(output.shape)}"
         )
     return output

@@ -61,7 +61,7 @@ def gradient_importance(
     if way not in ("named", "eager"):
         raise ModelError(
             f"{loaded.name} does not call transformers' attention function, so its heads cannot be "
-            "given gates; measure the atlas without gradient importance"
+            "given gates; measure with gradients=False, or on the command line without --model"
         )
     dice = torch.Generator().manual_seed(seed)
     gates = Gates()

@@ -36,13 +36,13 @@ def weight_correlations(plan: Trial) -> dict[str, list[float]]:
     return correlations
 
 
-def _makers(vectors: Tensor, made: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
+def _makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
     """Return for each head the rows (D, width) of the parameter that made its (n, D) vectors."""
     heads, n, size = vectors.shape
     makers: list[Tensor | None] = [None] * heads
     for count in (n, 1):
         wanted = normalize(vectors[:, :count].flatten(1), dim=1)
-        for module, output in made:
+        for module, output in linear_outputs:
             if output.shape[1] % size or len(output) < count:
                 continue
             parts = output[:count].view(count, -1, size).transpose(0, 1).flatten(1)

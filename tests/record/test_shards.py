@@ -105,5 +105,5 @@ def test_only_the_shard_that_needs_float32_is_stored_in_it(monkeypatch: pytest.M
 
 
 def test_an_unknown_engine_is_named() -> None:
-    with pytest.raises(aa.InputError, match="no engine is named 'cloud'; there is local"):
+    with pytest.raises(aa.InputError, match="no engine is named 'cloud'; the engines are: local"):
         aa.capture("builtin:gpt", "A cat.", engine="cloud")

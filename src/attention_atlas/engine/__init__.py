@@ -1,1 +1,1 @@
-"""Where does work run? A job is data; an engine runs jobs and gives back their results."""
+"""Where does work run? A job is data; an engine runs jobs and returns their results."""

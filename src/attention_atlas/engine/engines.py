@@ -10,7 +10,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {"local": Local}
 
 
 def find_engine(name: str) -> Engine:
-    """Make the engine of that name."""
+    """Return a new engine, by its name."""
     if name not in ENGINES:
-        raise InputError(f"no engine is named {name!r}; there is {', '.join(ENGINES)}")
+        raise InputError(f"no engine is named {name!r}; the engines are: {', '.join(ENGINES)}")
     return ENGINES[name]()

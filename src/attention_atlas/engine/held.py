@@ -1,7 +1,7 @@
-"""Which heavy things does a process keep at hand for its jobs?
+"""Which large objects does a process keep in memory for its jobs?
 
-A job is data and cannot carry a model or an open atlas. The caller holds what it has under a key;
-a job finds it there if it runs in the caller's process, and makes its own where it does not.
+A job is data and cannot carry a model or an open atlas. The caller holds such an object under a
+key. A job that runs in the caller's process gets that object; a job elsewhere makes its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +11,12 @@ from uuid import uuid4
 
 T = TypeVar("T")
 _held: dict[str, Any] = {}
-_made: dict[str, Any] = {}  # the last one that was made here
+_made: dict[str, Any] = {}  # the last object that a job made in this process
 
 
 @contextmanager
 def holding(thing: Any) -> Iterator[str]:
-    """Keep `thing` at hand inside the block; gives its key."""
+    """Hold `thing` in memory inside the block; yield its key."""
     key = uuid4().hex
     _held[key] = thing
     try:
@@ -26,12 +26,12 @@ def holding(thing: Any) -> Iterator[str]:
 
 
 def held(key: str, make: Callable[[], T]) -> T:
-    """Return what is held under `key`, else what `make` makes, once for all jobs of that key."""
+    """Return the object held under `key`, else call `make`, once for all jobs of that key."""
     if key in _held:
-        found: T = _held[key]
-        return found
+        from_caller: T = _held[key]
+        return from_caller
     if key not in _made:
         _made.clear()
         _made[key] = make()
-    made: T = _made[key]
-    return made
+    from_job: T = _made[key]
+    return from_job

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work as data: a function, named, and the JSON that it is asked with."""
+    """One piece of work as data: the name of a function, and its argument as JSON."""
 
     name: str
     work: str  # "module:function"
@@ -16,7 +16,7 @@ class Job:
     gpus: int = 0
 
     def run(self) -> Any:
-        """Call the function in this process; gives its result."""
+        """Call the function in this process and return its result."""
         module, _, function = self.work.partition(":")
         return getattr(import_module(module), function)(self.asked)
 
@@ -25,11 +25,11 @@ Done = Callable[[Job, Any], None]
 
 
 class Engine(Protocol):
-    """Runs jobs that do not depend on each other."""
+    """A way to run jobs that do not depend on each other."""
 
     def run(self, jobs: Iterable[Job], done: Done) -> None:
-        """Run all jobs in any order; hand each result to `done`.
+        """Run all jobs in any order; pass each result to `done`.
 
-        `done` runs in the caller's process, for one job at a time: nobody else writes. What a job
-        or `done` raises ends the run and is raised here.
+        `done` runs in the caller's process, for one job at a time, so there is only one writer. An
+        exception from a job or from `done` ends the run and is raised here.
         """

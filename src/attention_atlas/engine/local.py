@@ -1,8 +1,8 @@
 """How do jobs run on this machine?
 
-One worker: here, with one thread beside it that writes, so that the disk works while the model
-runs on. Several: each a process of its own with its own Python; whichever is free takes the next
-job. (`multiprocessing` would run a person's script again in each process.)
+One worker runs in this process; a second thread writes, so that the model need not wait for the
+disk. Several workers are processes, each with its own Python; a free worker takes the next job.
+(`multiprocessing` would run the user's script again in each process.)
 """
 
 import json
@@ -19,17 +19,17 @@ from threading import Lock
 from attention_atlas.engine.job import Done, Job
 from attention_atlas.names.errors import AtlasError
 
-_STOPPED = "a worker process was stopped; run the same command again and it goes on"
+_STOPPED = "a worker process was stopped; run the same command again to resume"
 
 
 @dataclass(frozen=True)
 class Local:
-    """The engine of one machine."""
+    """The engine that uses this machine alone."""
 
     workers: int = 1
 
     def run(self, jobs: Iterable[Job], done: Done) -> None:
-        """Run all jobs in any order; hand each result to `done`."""
+        """Run all jobs in any order; pass each result to `done`."""
         if self.workers == 1:
             _run_here(jobs, done)
         else:
@@ -46,7 +46,7 @@ def _run_here(jobs: Iterable[Job], done: Done) -> None:
                     done(job, result)
                 raise problem
             last = writer.submit(done, job, result)
-            del result  # it may be large, and is gone once written
+            del result  # it may be large; the writer frees it once it is written
         if last is not None:
             last.result()
 
@@ -67,7 +67,7 @@ def _run_apart(jobs: Iterable[Job], done: Done, workers: int) -> None:
         except Empty:
             return
         except BaseException:
-            with suppress(Empty):  # the other workers finish what they have
+            with suppress(Empty):  # no more jobs; the other workers finish their current ones
                 while True:
                     waiting.get_nowait()
             raise

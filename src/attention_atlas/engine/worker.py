@@ -1,4 +1,4 @@
-"""One of the processes of the local engine: reads jobs line by line, answers with their results."""
+"""What does a worker process of the local engine do? It reads jobs and writes their results."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from attention_atlas.names.errors import AtlasError
 
 
 def serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
-    """Run each job; answer with a problem or a result."""
+    """Run each job; write its problem or its result to `answers`."""
     for line in jobs:
         problem, result = _outcome(Job(**json.loads(line)))
         pickle.dump((problem, result), answers, protocol=5)
@@ -29,8 +29,8 @@ def _outcome(job: Job) -> tuple[AtlasError | None, Any]:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, who ends this process
-    # What a library prints must not get among the answers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller handles Ctrl-C and ends this process
+    # Libraries print to stdout; their text must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, answers)

@@ -1,7 +1,7 @@
-"""How is a file written so that it is whole or not there?
+"""How is a file written so that it is complete or absent?
 
-Everything is written beside its final name and renamed when whole. Whoever is killed in between
-leaves a `.part` file that nobody reads. No pickle anywhere.
+Each file is written beside its final name and renamed when complete. A process that is killed in
+between leaves a `.part` file that is never read. Nothing is pickled.
 """
 
 import errno
@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 
 class Numbers(Protocol):
-    """An array, or something that becomes one when it is written."""
+    """An array, or an object that becomes one when it is written."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -49,8 +49,8 @@ _TYPES = {
 class Checksum:
     """SHA-256 over the CRC-32 of each block of 4 MiB.
 
-    It finds damage at three times the speed of SHA-256 alone, which was a large part of what a
-    capture cost. It is no seal: who wants to deceive can.
+    It finds damage three times as fast as SHA-256 alone, which took a large part of a capture's
+    time. It does not protect against deliberate changes.
     """
 
     def __init__(self) -> None:
@@ -68,14 +68,14 @@ class Checksum:
                 self._crc, self._room = 0, _CHUNK
 
     def hexdigest(self) -> str:
-        whole = self._blocks.copy()
+        digest = self._blocks.copy()
         if self._room < _CHUNK:
-            whole.update(self._crc.to_bytes(4, "little"))
-        return whole.hexdigest()
+            digest.update(self._crc.to_bytes(4, "little"))
+        return digest.hexdigest()
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a file beside `path`, then put it in place in one step."""
+    """Call `write` with a path beside `path`, then rename that file to `path` in one step."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def _explained(path: Path, problem: OSError) -> StoreError:
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(
             f"the disk is full: {path.name} could not be written to {path.parent}; "
-            "free some space and run the same command again, it goes on where it stopped"
+            "free some space and run the same command again to resume"
         )
     return StoreError(f"{path} could not be written: {problem}")
 
@@ -114,7 +114,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 def write_tensors(
     path: Path, tensors: Mapping[str, Numbers], metadata: dict[str, str] | None = None
 ) -> str:
-    """A safetensors file, never in memory as a whole; gives its checksum."""
+    """Write a safetensors file array by array; return its checksum."""
     # Wider numbers first, so that each array starts at a multiple of its own width.
     names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
@@ -143,10 +143,10 @@ def write_tensors(
 
 
 def _stream(file: FileIO, digest: Checksum, data: bytes | memoryview) -> None:
-    """Write and forget, a chunk at a time.
+    """Write data in chunks, update its checksum and drop it from the system's cache.
 
-    What was written goes to the disk at once and leaves the system's cache: new pages for a file
-    of gigabytes cost more than all else here, and push out what other programs need.
+    New cache pages for a file of gigabytes cost more than everything else here, and displace pages
+    that other programs need.
     """
     for start in range(0, len(data), _CHUNK):
         chunk = memoryview(data)[start : start + _CHUNK]
@@ -159,6 +159,7 @@ def _stream(file: FileIO, digest: Checksum, data: bytes | memoryview) -> None:
 
 
 def checksum(path: Path) -> str:
+    """Return the checksum of a file."""
     digest = Checksum()
     with path.open("rb", buffering=0) as file:
         while block := file.read(_CHUNK):
@@ -172,7 +173,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise StoreError(f"{path} cannot be read: {problem}") from problem
     if not isinstance(content, dict):
-        raise StoreError(f"{path} is damaged: it holds no JSON object")
+        raise StoreError(f"{path} is damaged: it does not hold a JSON object")
     return content
 
 

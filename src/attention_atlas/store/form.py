@@ -1,9 +1,9 @@
-"""What does one softmax add to its logits, in the fewest numbers?
+"""How are the mask and bias of one softmax stored in as few numbers as possible?
 
 Masks and position biases arrive as N×N tensors but are nearly always one of a few shapes: a band
 around the diagonal (causal, sliding window), a bias that depends only on the offset i − j (T5), or
-only on the key (ALiBi). `compress` finds the smallest form that gives back the same numbers, and
-keeps bits or a dense bias only where none does.
+only on the key (ALiBi). `compress` finds the smallest form that gives the same numbers, and keeps
+bits or a dense bias only where no smaller form does.
 
 Axes: H heads (1 where all heads share), n queries (rows, i), m keys (columns, j).
 """
@@ -26,9 +26,10 @@ FAR_BELOW = 9_000.0
 
 @dataclass(frozen=True)
 class Form:
-    """Seen are the keys with low ≤ i − j ≤ high, less `hidden`; `bias` is added to their logits.
+    """A mask and a bias: row i sees the keys j with low ≤ i − j ≤ high, except the `hidden` ones.
 
-    A form speaks of all n rows, or of `rows`: then `hidden` and a dense bias hold these rows only.
+    `bias` is added to their logits. A form covers all n rows, or only `rows`: then `hidden` and a
+    dense bias hold these rows alone.
     """
 
     low: int = -UNBOUNDED
@@ -41,13 +42,13 @@ class Form:
     rows: Ints | None = None
 
     def visible(self, n: int, m: int) -> Bools:
-        """Returns which of m keys each row may look at: (H or 1, n, m), or `rows` in place of n."""
+        """Return which of m keys each row may see: bool (H or 1, n, m), or `rows` in place of n."""
         offset = self._offsets(n, m)
         seen = (offset >= self.low) & (offset <= self.high)
         return seen[None] if self.hidden is None else np.asarray(seen[None] & ~self.hidden)
 
     def added(self, n: int, m: int) -> Floats | None:
-        """Returns the bias as it is added, (H or 1, n or 1, m), or None where there is none."""
+        """Return the bias to add to the logits, (H or 1, n or 1, m), or None if there is none."""
         if self.bias is None:
             return None
         if self.bias_kind == "columns":
@@ -66,7 +67,7 @@ CAUSAL = Form(low=0)
 
 
 def compress(term: Floats | Bools, atol: float = 0.0) -> Form:
-    """The smallest form of an additive term (H or 1, n, m), or of a boolean mask (True: seen).
+    """Return the smallest form of an additive term (H or 1, n, m) or a boolean mask (True: seen).
 
     Biases within `atol` of a simpler form take that form; 0 asks for equality.
     """
@@ -75,7 +76,7 @@ def compress(term: Floats | Bools, atol: float = 0.0) -> Form:
         seen, bias = term.astype(np.bool_), np.zeros(term.shape, np.float32)
     else:
         best = term.max(axis=-1, keepdims=True)
-        # A row that is hidden altogether (its best is far below zero) hides nothing by comparison.
+        # In a row that is hidden entirely, the best is far below zero and cannot be compared with.
         seen = np.asarray((term > best - FAR_BELOW) & (best > -FAR_BELOW))
         bias = np.where(seen, term, 0).astype(np.float32)
     seen = _shared(seen)
@@ -85,14 +86,14 @@ def compress(term: Floats | Bools, atol: float = 0.0) -> Form:
 
 
 def _shared(per_head: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """One head stands for all when all are equal."""
+    """Return the array of the first head alone (1, …) if all heads are equal, else all of them."""
     if per_head.shape[0] > 1 and (per_head == per_head[:1]).all():
         return per_head[:1]
     return per_head
 
 
 def _band(seen: Bools) -> tuple[int, int, Bools | None]:
-    """Bounds on i − j, and what they leave to hide."""
+    """Return the bounds on i − j, and the hidden keys inside them, (H or 1, n, m), or None."""
     _, n, m = seen.shape
     offset = np.arange(n)[:, None] - np.arange(m)[None, :]
     anywhere = seen.any(axis=0)
@@ -119,8 +120,8 @@ def _bias(bias: Floats, seen: Bools, atol: float) -> tuple[str, Floats | None]:
     slot = np.arange(n)[:, None] - np.arange(m)[None, :] + m - 1  # (n, m), 0 … n+m-2
     offsets = np.zeros((heads, n + m - 1), np.float32)
     for head in range(heads):
-        mine = seen[head]
-        offsets[head, slot[mine]] = bias[head][mine]
+        visible = seen[head]
+        offsets[head, slot[visible]] = bias[head][visible]
     if _close(bias, offsets[:, slot], seen, atol):
         return "offsets", offsets
     return "dense", bias

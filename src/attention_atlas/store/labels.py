@@ -1,6 +1,6 @@
-"""How do labels of patches lie in the atlas?
+"""How are labels of patches stored in an atlas?
 
-labels.parquet  one row a token: token, label (null: none), share (of its box that has the label)
+labels.parquet  one row per token: token, label (null: none), share (of its box with that label)
 
 Its Parquet metadata holds, under `attention_atlas`, a JSON object: the format version, the atlas it
 belongs to and the model that named the patches. Reading an atlas adds `label` to its tokens.
@@ -27,17 +27,17 @@ _SCHEMA = pa.schema([("token", pa.int64()), ("label", pa.string()), ("share", pa
 def write_labels(
     folder: Path, manifest: Manifest, labels: list[str | None], shares: list[float], model: str
 ) -> None:
-    """One label and share a token, in the order of tokens.parquet."""
+    """Write one label and share per token, in the order of tokens.parquet."""
     table = pa.table(
         {"token": np.arange(len(labels)), "label": labels, "share": shares}, schema=_SCHEMA
     )
     about = {"format": FORMAT, "atlas": belongs_to(manifest), "model": model}
-    told = {_ABOUT: json.dumps(about).encode()}
-    files.write_table(folder / LABELS, table.replace_schema_metadata(told))
+    metadata = {_ABOUT: json.dumps(about).encode()}
+    files.write_table(folder / LABELS, table.replace_schema_metadata(metadata))
 
 
 def read_labels(folder: Path, manifest: Manifest) -> pd.Series | None:
-    """A label a token; None where none were given or they are of another capture."""
+    """Read one label per token; return None if there are none or they are of another capture."""
     if not (folder / LABELS).is_file():
         return None
     table = files.read_table(folder / LABELS)
@@ -46,7 +46,7 @@ def read_labels(folder: Path, manifest: Manifest) -> pd.Series | None:
     except (KeyError, TypeError, ValueError) as problem:
         raise StoreError(f"{folder / LABELS} is damaged; label the atlas again") from problem
     if about.get("format", 0) > FORMAT:
-        raise StoreError(f"{LABELS} is of a newer version; upgrade attention-atlas")
+        raise StoreError(f"{LABELS} is from a newer version; upgrade attention-atlas")
     if about.get("atlas") != belongs_to(manifest) or table.num_rows != manifest.tokens:
         return None
     return pd.Series(table.column("label").to_pandas().astype(object))

@@ -1,4 +1,4 @@
-"""What does an atlas say of itself?
+"""What does the manifest of an atlas hold?
 
 `atlas.json`, as frozen dataclasses: the model, its towers and layers, the receipt, the shards with
 their checksums. It is written last, so a folder that has one is whole.
@@ -19,7 +19,7 @@ NAME = "atlas.json"
 
 @dataclass(frozen=True)
 class Layer:
-    """One attention layer of a tower; `layer` is its number in the model, not in a list."""
+    """One attention layer of a tower; `layer` is its number in the model."""
 
     layer: int
     heads: int
@@ -31,7 +31,7 @@ class Layer:
     sink: bool
     queries: str  # the stream of tokens that look
     keys: str  # the stream of tokens that are looked at
-    module: str  # where it sits in the model
+    module: str  # its path in the model
     visit: int = 0  # how often a forward pass had run that module before, where layers share it
 
 
@@ -50,7 +50,7 @@ class Tower:
 
 @dataclass(frozen=True)
 class LayerReceipt:
-    """How far what we recompute is from what the model computed, in one layer."""
+    """The difference between what we recompute and what the model computed, in one layer."""
 
     tower: str
     layer: int
@@ -69,21 +69,23 @@ class Receipt:
     dtype: str
     bound: float
     layers: tuple[LayerReceipt, ...]
-    missing: tuple[str, ...] = ()  # attention that the model has and nothing recorded
+    missing: tuple[str, ...] = ()  # attention that the model has and that was not recorded
     run_error: float | None = None  # worst output error over sampled rows of the whole run
-    not_taken: tuple[str, ...] = ()  # ways that were tried before or did worse, and why
+    not_taken: tuple[str, ...] = ()  # the other ways that were tried, and why they were not taken
 
     @property
     def exact(self) -> bool:
-        return bool(self.layers) and not self.missing and all(one.exact for one in self.layers)
+        return bool(self.layers) and not self.missing and all(layer.exact for layer in self.layers)
 
     @property
     def worst_error(self) -> float:
-        return max((one.weights_error for one in self.layers), default=math.nan)
+        return max((layer.weights_error for layer in self.layers), default=math.nan)
 
 
 @dataclass(frozen=True)
 class Shard:
+    """One file of vectors."""
+
     file: str
     inputs: int
     bytes: int
@@ -92,6 +94,8 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
+    """The contents of atlas.json."""
+
     model: str
     revision: str | None
     model_class: str
@@ -116,7 +120,7 @@ class Manifest:
         raw = files.read_json(path)
         version = raw.get("format")
         if not isinstance(version, int):
-            raise StoreError(f"{path} is damaged: it names no format version")
+            raise StoreError(f"{path} is damaged: it has no format version")
         if version > FORMAT:
             raise StoreError(
                 f"{folder.name} has format {version} and this version reads up to {FORMAT}; "
@@ -145,7 +149,7 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
 
 
 def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:
-    """The layers of a tower; where visits were not yet written, those of one module are counted."""
+    """Read the layers of a tower; older files have no visits, so count the uses of each module."""
     seen = Counter[str]()
     layers = []
     for layer in raw:
@@ -166,7 +170,7 @@ def receipt_from(raw: dict[str, Any]) -> Receipt:
 
 
 def plain(value: Any) -> Any:
-    """JSON knows no NaN or infinity; they travel as words."""
+    """Replace NaN and infinities, which JSON lacks, by words; return the value for JSON."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):

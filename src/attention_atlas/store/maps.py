@@ -1,10 +1,10 @@
-"""How does a map lie on disk?
+"""How is a map stored on disk?
 
 `layouts/umap-2d.safetensors`, readable by any safetensors reader. For every group of heads that
 share their tokens (a tower; a tower's stage where stages differ), under its name:
 
     places         (heads, N + M, dims) uint16   0 to 65535 across the box; queries, then keys
-    box            (heads, 2, dims) float32      where 0 and 65535 lie
+    box            (heads, 2, dims) float32      the places of 0 and 65535
     query_tokens   (N,) int64                    token numbers of the atlas
     key_tokens     (M,) int64
     c              (heads,) float32              queries × c, keys ÷ c
@@ -50,7 +50,7 @@ class MapHeads:
     fidelity: Float32
 
     def unpacked(self) -> Float32:
-        """Places (heads, N + M, dims) in the map's own units."""
+        """Return the places in the map's own units, float32 (heads, N + M, dims)."""
         low, high = self.box[:, :1], self.box[:, 1:]
         return (low + self.places.astype(np.float32) / LAST * (high - low)).astype(np.float32)
 
@@ -63,7 +63,7 @@ class Map:
     groups: dict[str, MapHeads]
 
     def of(self, head: str) -> tuple[Float32, dict[str, float]]:
-        """Places (N + M, dims) and the figures of one head."""
+        """Return the places (N + M, dims) and the figures of one head."""
         for group in self.groups.values():
             if head in group.heads:
                 row = group.heads.index(head)
@@ -73,28 +73,28 @@ class Map:
 
 
 def pack(places: Float32) -> tuple[npt.NDArray[np.uint16], Float32]:
-    """Whole numbers across the box of each head; a box without extent holds zeros."""
+    """Return places as uint16 across the box of each head, and the boxes (heads, 2, dims)."""
     box = np.stack([places.min(1), places.max(1)], 1)  # (heads, 2, dims)
     wide = np.maximum(box[:, 1:] - box[:, :1], np.finfo(np.float32).tiny)
     return np.rint((places - box[:, :1]) / wide * LAST).astype(np.uint16), box
 
 
-def write_map(path: Path, made: Map) -> None:
+def write_map(path: Path, layout: Map) -> None:
     arrays: dict[str, Array] = {}
-    for name, group in made.groups.items():
+    for name, group in layout.groups.items():
         for field in ("places", "box", "query_tokens", "key_tokens", "c", "fidelity"):
             arrays[f"{name}.{field}"] = getattr(group, field)
     about = {
         "format": FORMAT,
-        "options": made.options,
-        "heads": {name: group.heads for name, group in made.groups.items()},
+        "options": layout.options,
+        "heads": {name: group.heads for name, group in layout.groups.items()},
         "figures": FIGURES,
     }
     write_tensors(path, arrays, {"layout": json.dumps(about)})
 
 
 def describe(path: Path) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, ...], int, int]]]:
-    """Options, and of each group its heads and how many queries and keys; reads no places."""
+    """Read the options, and each group's heads and numbers of queries and keys, but no places."""
     with _opened(path) as (file, about):
         sizes = {
             name: (
@@ -121,14 +121,14 @@ def read_map(path: Path) -> Map:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The file and what it says of itself; damage becomes a sentence."""
+    """Open a map file; yield it and its metadata. Raise a StoreError if it is damaged."""
     try:
         with safe_open(path, framework="numpy") as file:
             about = json.loads((file.metadata() or {}).get("layout", "{}"))
             if about.get("format", 0) > FORMAT:
-                raise StoreError(f"{path.name} is of a newer version; upgrade attention-atlas")
+                raise StoreError(f"{path.name} is from a newer version; upgrade attention-atlas")
             yield file, about
     except (OSError, SafetensorError, KeyError, ValueError) as problem:
         raise StoreError(
-            f"{path} is missing or damaged ({problem}); lay the atlas out again"
+            f"{path} is missing or damaged ({problem}); run the layout again"
         ) from problem

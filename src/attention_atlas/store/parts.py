@@ -5,7 +5,7 @@ any order and any of them may be missing, so work that was interrupted resumes w
 
     parts/00003.safetensors      the arrays of part 3 (`arrays_in` puts them in another folder)
     parts/00003.tokens.parquet   one of its tables
-    parts/00003.json             its facts; written last: from then on part 3 counts
+    parts/00003.json             its facts; written last: only then is part 3 done
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from attention_atlas.store.files import Array, Numbers
 
 @dataclass(frozen=True)
 class Contents:
-    """What one part holds, by value."""
+    """The arrays, tables and facts of one part, in memory."""
 
     arrays: Mapping[str, Numbers] = field(default_factory=dict)
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Part:
-    """One entry of the journal: a part whose files are whole."""
+    """One entry of the journal: a part whose files are complete."""
 
     number: int
     rows: dict[str, int]  # of each of its tables
@@ -44,7 +44,7 @@ class Part:
 
 
 class Journal:
-    """Adds parts to a folder and reads them back. One process writes, the caller."""
+    """A folder of parts that one process, the caller, adds to and reads from."""
 
     def __init__(self, folder: Path, arrays_in: Path | None = None):
         self.folder, self._arrays_in = folder, arrays_in or folder
@@ -52,17 +52,17 @@ class Journal:
 
     @classmethod
     def beside(cls, path: Path, asked: Mapping[str, Any]) -> "Journal":
-        """Open the journal of the file `path` that is being made; another `asked`, another one."""
+        """Open the journal for making the file `path`; each `asked` has a journal of its own."""
         text = json.dumps(asked, sort_keys=True, default=str)
         key = hashlib.sha256(text.encode()).hexdigest()[:12]
         return cls(path.with_name(f"{path.stem}.{key}.parts"))
 
     def missing(self, count: int) -> list[int]:
-        """List which of `count` parts are still to be done."""
+        """Return which of `count` parts are not done yet."""
         return [number for number in range(count) if number not in self.parts]
 
     def add(self, number: int, contents: Contents) -> Part:
-        """Write a part to disk; gives its entry."""
+        """Write a part to disk and return its entry."""
         path = self.arrays_path(number)
         checksum = files.write_tensors(path, contents.arrays)
         for name, table in contents.tables.items():
@@ -78,20 +78,20 @@ class Journal:
         return self.parts[number]
 
     def arrays(self, number: int) -> dict[str, Array]:
-        """Read the arrays of a part."""
-        found: dict[str, Array] = load_file(self.arrays_path(number))
-        return found
+        """Read the arrays of a part, by name."""
+        arrays: dict[str, Array] = load_file(self.arrays_path(number))
+        return arrays
 
     def table(self, number: int, name: str) -> pa.Table:
         """Read one table of a part."""
         return files.read_table(self._path(number, f"{name}.parquet"))
 
     def arrays_path(self, number: int) -> Path:
-        """Name the file of a part's arrays."""
+        """Return the path of a part's arrays."""
         return self._arrays_in / f"{number:05d}.safetensors"
 
     def sweep(self) -> None:
-        """Delete the journal, once what it was for is whole."""
+        """Delete the journal, once the file it was for is complete."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, number: int, ending: str) -> Path:
@@ -102,7 +102,7 @@ class Journal:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 part = Part(int(path.stem), **files.read_json(path))
-            except (TypeError, ValueError):  # of an earlier version: the part is made again
+            except (TypeError, ValueError):  # from an earlier version: the part is made again
                 continue
             arrays = self.arrays_path(part.number)
             if arrays.is_file() and arrays.stat().st_size == part.bytes:

@@ -1,4 +1,4 @@
-"""Where in a picture does each token lie? Read from a table of tokens, old ones too."""
+"""Where in a picture is each token? Reads the tables of older atlases too."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ Boxes = npt.NDArray[np.float32]
 
 
 def places(tokens: pd.DataFrame) -> tuple[Images, Boxes] | None:
-    """(N,) which picture, -1: none, and (N, 4) where in it; None where no token has a place."""
+    """Return each token's picture (N,), -1: none, and box (N, 4); None if no token has a place."""
     if "image" not in tokens or not len(tokens):
         return None
     image = tokens["image"].fillna(-1).to_numpy(np.int16)
@@ -19,8 +19,8 @@ def places(tokens: pd.DataFrame) -> tuple[Images, Boxes] | None:
 
 
 def seated(tokens: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """(N,): whether each token has a box."""
-    found = places(tokens)
-    if found is None:
+    """Tell whether each token has a box, bool (N,)."""
+    images_and_boxes = places(tokens)
+    if images_and_boxes is None:
         return np.zeros(len(tokens), bool)
-    return np.asarray(~np.isnan(found[1]).any(axis=1))
+    return np.asarray(~np.isnan(images_and_boxes[1]).any(axis=1))

@@ -1,7 +1,7 @@
 """What is in an atlas, and which attention does it hold?
 
-Opening reads the manifest only. Vectors are memory-mapped and read as they are asked for; weights
-are recomputed by `rows`, on which all other readings of weights rest.
+Opening reads the manifest only. Vectors are memory-mapped and read on demand. `rows` recomputes
+weights; all other methods that return weights call it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLURAL = {"query": "queries", "key": "keys", "value": "values"}
 
 @dataclass(frozen=True)
 class Terms:
-    """What stands beside q·k in one head's softmax."""
+    """Everything besides q·k that enters one head's softmax."""
 
     scale: float
     softcap: float | None
@@ -42,25 +42,25 @@ class Terms:
 
 
 class StoredAtlas:
-    """One model over some inputs, stored in a folder: all that can be read from it."""
+    """One model over some inputs, stored in a folder, for reading."""
 
     def __init__(self, path: Path, manifest: Manifest, just_written: bool = False):
         self.path = path
         self.manifest = manifest
-        self._just_written = just_written  # by this very run, so that checksums need no look
+        self._just_written = just_written  # by this run, so checksums need not be compared
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Open the atlas in a folder; refuses one that is unfinished, damaged or newer."""
+        """Open the atlas in a folder; raise a StoreError if it is unfinished, damaged or newer."""
         path = Path(folder)
         if is_whole(path):
             return cls(path, Manifest.read(path))
         if (path / JOURNAL).exists():
             raise StoreError(
-                f"{path} is not finished; run the command that began it again and it goes on"
+                f"{path} is not finished; run the command that started it again to resume"
             )
         if not path.exists():
             raise StoreError(f"there is no atlas at {path}")
@@ -84,7 +84,7 @@ class StoredAtlas:
     def receipt(self) -> Receipt:
         return self.manifest.receipt
 
-    # What there is -------------------------------------------------------------------------
+    # Inputs, tokens, heads -----------------------------------------------------------------
 
     @cached_property
     def _tokens(self) -> pd.DataFrame:
@@ -104,11 +104,11 @@ class StoredAtlas:
         return frame
 
     def inputs(self) -> pd.DataFrame:
-        """A row an input: kind, text, second text, source file and the person's own columns."""
+        """Return one row per input: kind, text, second text, source file, the user's columns."""
         return self._inputs
 
     def tokens(self, input: int | None = None, stream: str | None = None) -> pd.DataFrame:
-        """A row a token, of one input or of all, of one stream or of all."""
+        """Return one row per token, of one input or all, of one stream or all."""
         frame = self._tokens
         if input is not None:
             frame = frame[frame["input"] == self._check_input(input)]
@@ -119,19 +119,19 @@ class StoredAtlas:
         return frame
 
     def picture(self, input: int, image: int = 0) -> Path:
-        """The file of one picture of an input."""
+        """Return the path of one picture of an input."""
         names = list(self.inputs()["images"].iloc[self._check_input(input)])
         if not 0 <= image < len(names):
-            there = f"0 to {len(names) - 1}" if names else "none"
-            raise PickError(f"input {input} has no picture {image}; there is {there}")
+            pictures = f"pictures 0 to {len(names) - 1}" if names else "no pictures"
+            raise PickError(f"input {input} has no picture {image}; it has {pictures}")
         path: Path = (self.path / names[image]).resolve()
         if not path.is_relative_to(self.path.resolve()) or not path.is_file():
             raise StoreError(f"{names[image]} is missing from {self.path}; capture it again")
         return path
 
     def heads(self) -> pd.DataFrame:
-        """A row a head: where it sits, its group, its receipt; its kind and scores if measured."""
-        receipts = {(one.tower, one.layer): asdict(one) for one in self.receipt.layers}
+        """Return one row per head: tower, layer, group, errors; kind and scores if measured."""
+        receipts = {(layer.tower, layer.layer): asdict(layer) for layer in self.receipt.layers}
         rows = [
             {
                 "head": str(Head(self._prefix(tower), layer.layer, head)),
@@ -161,20 +161,20 @@ class StoredAtlas:
         return heads.merge(kinds, on="head", how="left").merge(values, on="head", how="left")
 
     def scores(self) -> Scores | None:
-        """Every score with its interval, count and chance; None where nothing was measured yet."""
+        """Read every score with its interval, count and chance; None if nothing was measured."""
         return read_scores(self.path, self.manifest)
 
     def relations(self) -> pd.DataFrame | None:
-        """Agreement with given trees by head, relation and way; None where none were given."""
+        """Read the agreement with trees by head, relation and way; None if no trees were given."""
         return read_relations(self.path, self.manifest)
 
-    # What attention it holds -----------------------------------------------------------------
+    # Attention -------------------------------------------------------------------------------
 
     def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
-        """Returns how many heads, rows and columns the weights of an input have in one layer."""
-        where = self._tower(tower or "")
-        there = self._layer(where, layer)
-        return there.heads, *self._stored(input, where, there).size(input)
+        """Return how many heads, rows and columns the weights of an input have in one layer."""
+        in_tower = self._tower(tower or "")
+        about = self._layer(in_tower, layer)
+        return about.heads, *self._stored(input, in_tower, about).size(input)
 
     def rows(
         self,
@@ -185,51 +185,54 @@ class StoredAtlas:
         rows: Sequence[int] | None = None,
         columns: Sequence[int] | None = None,
     ) -> Float32:
-        """Returns weights (H, R, C) float32: how much each row looks at each column, by head.
+        """Return the weights, float32 (H, R, C): how much each row looks at each column, by head.
 
         heads, rows (queries) and columns (keys) are numbers within the layer and the input, in any
-        order; those below zero count from the end; None stands for all. Rows keep the weights that
-        they have over all keys: cut by columns, they sum to less than one. Besides the answer,
-        memory holds a few million numbers and the layer's keys of this input, never all N × M.
+        order; numbers below zero count from the end; None means all. The softmax is over all keys,
+        so the weights of some columns sum to less than one. Besides the result, memory holds a few
+        million numbers and the layer's keys of this input, never all N × M.
         """
-        where = self._tower(tower or "")
-        stored = self._stored(input, where, self._layer(where, layer))
+        in_tower = self._tower(tower or "")
+        stored = self._stored(input, in_tower, self._layer(in_tower, layer))
         if not stored.has("weights"):
             self._need(stored, "query", "key")
         n, m = stored.size(input)
-        some = None if columns is None else indexes(columns, m, "columns")
+        column_indexes = None if columns is None else indexes(columns, m, "columns")
         return stored.weights(
-            input, indexes(heads, stored.layer.heads, "heads"), indexes(rows, n, "rows"), some
+            input,
+            indexes(heads, stored.layer.heads, "heads"),
+            indexes(rows, n, "rows"),
+            column_indexes,
         )
 
     def weights(
         self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
     ) -> Float32:
-        """Returns the weights (N, M) float32 of one head, of all rows or of some."""
+        """Return the weights of one head, float32 (N, M), or only those of `rows`."""
         tower, layer, number = self._find(head)
         return np.asarray(self.rows(input, layer.layer, tower.name, [number], rows)[0])
 
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
-        """Returns the weights (H, N, M) float32 of all heads of a layer."""
+        """Return the weights of all heads of a layer, float32 (H, N, M)."""
         return self.rows(input, layer, tower)
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
-        """(N, D): the queries of a head, of one input or of all inputs in token order."""
+        """Return the queries of a head (N, D), of one input or of all inputs in token order."""
         tower, layer, number = self._find(head)
         return self._vectors("query", tower, layer, number, input)
 
     def keys(self, head: str | Head, input: int | None = None) -> Float32:
-        """(M, D): the keys that a head reads; heads of one group read the same."""
+        """Return the keys that a head reads (M, D); heads of one group share them."""
         tower, layer, number = self._find(head)
         return self._vectors("key", tower, layer, number * layer.groups // layer.heads, input)
 
     def values(self, head: str | Head, input: int | None = None) -> Float32:
-        """(M, E): the values that a head moves."""
+        """Return the values that a head moves (M, E)."""
         tower, layer, number = self._find(head)
         return self._vectors("value", tower, layer, number * layer.groups // layer.heads, input)
 
     def terms(self, head: str | Head, input: int = 0) -> Terms:
-        """Returns scale, soft cap, sink, mask and bias of a head."""
+        """Return scale, soft cap, sink, mask and bias of a head."""
         tower, layer, number = self._find(head)
         stored, heads = self._stored(input, tower, layer), np.array([number])
         sink = stored.sink(heads)
@@ -239,14 +242,14 @@ class StoredAtlas:
         )  # fmt: skip
 
     def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
-        """Whether the "query", "key", "value" or "weights" of a layer are stored."""
-        where = self._tower(tower or "")
-        return f"{where.name}.L{layer}.{what}" in self.shard(0).names
+        """Tell whether the "query", "key", "value" or "weights" of a layer are stored."""
+        in_tower = self._tower(tower or "")
+        return f"{in_tower.name}.L{layer}.{what}" in self.shard(0).names
 
-    # How it is read ----------------------------------------------------------------------------
+    # Reading shards ----------------------------------------------------------------------------
 
     def held_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
-        """Returns a layer of one shard whose tensors are each read once and kept, for a pass."""
+        """Return a layer of one shard that keeps each tensor in memory once it was read."""
         shard = self.shard(number)
         stored = StoredLayer(HeldTensors(shard.tensor, shard.names), tower.name, layer)
         if not stored.has("weights"):
@@ -254,25 +257,25 @@ class StoredAtlas:
         return stored
 
     def _stored(self, input: int, tower: Tower, layer: Layer) -> StoredLayer:
-        """Returns a layer of the shard that holds an input."""
+        """Return a layer of the shard that holds an input."""
         return self._shard_layer(self._shard_number(input), tower, layer)
 
     def _shard_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
-        asked = number, tower.name, layer.layer
-        if asked not in self._layers:
-            self._layers[asked] = StoredLayer(self.shard(number), tower.name, layer)
-        return self._layers[asked]
+        key = number, tower.name, layer.layer
+        if key not in self._layers:
+            self._layers[key] = StoredLayer(self.shard(number), tower.name, layer)
+        return self._layers[key]
 
     def _vectors(
         self, what: str, tower: Tower, layer: Layer, entry: int, input: int | None
     ) -> Float32:
         numbers = range(len(self._firsts) - 1) if input is None else [self._shard_number(input)]
-        found = []
+        vectors = []
         for number in numbers:
             stored = self._shard_layer(number, tower, layer)
             self._need(stored, what)
-            found.append(stored.vectors(what, np.array([entry]), input)[0])
-        return np.concatenate(found)
+            vectors.append(stored.vectors(what, np.array([entry]), input)[0])
+        return np.concatenate(vectors)
 
     def _need(self, stored: StoredLayer, *what: str) -> None:
         missing = [name for name in what if not stored.has(name)]
@@ -283,13 +286,13 @@ class StoredAtlas:
                 "capture it again with them"
             )
 
-    # How things are found ------------------------------------------------------------------------
+    # Finding inputs, towers, layers --------------------------------------------------------------
 
     def _shard_number(self, input: int) -> int:
         return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
 
     def shard(self, number: int) -> ShardFile:
-        """One file of vectors, checked on first use."""
+        """Open one file of vectors; check its checksum on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
             checksum = None if self._just_written else about.checksum
@@ -309,22 +312,24 @@ class StoredAtlas:
     def _tower(self, name: str) -> Tower:
         if not name and len(self.towers) == 1:
             return self.towers[0]
-        found = next((tower for tower in self.towers if tower.name == name), None)
-        if found is None:
+        match = next((tower for tower in self.towers if tower.name == name), None)
+        if match is None:
             names = ", ".join(tower.name for tower in self.towers)
             asked = f"no tower is named {name!r}" if name else "this model has several towers"
             raise PickError(f"{asked}; name one of {names}, as in {self.towers[0].name}.L0H0")
-        return found
+        return match
 
     def _layer(self, tower: Tower, number: int) -> Layer:
         layer = tower.find(number)
         if layer is not None:
             return layer
-        lost = [
-            one for one in self.receipt.layers if (one.tower, one.layer) == (tower.name, number)
+        receipts = [
+            receipt
+            for receipt in self.receipt.layers
+            if (receipt.tower, receipt.layer) == (tower.name, number)
         ]
-        if lost:
-            raise PickError(f"layer {number} of {tower.name} is not shown: {lost[0].reason}")
+        if receipts:
+            raise PickError(f"layer {number} of {tower.name} is not stored: {receipts[0].reason}")
         if number < tower.depth:
             raise PickError(f"layer {number} of {tower.name} has no attention")
         raise PickError(f"{tower.name} has layers 0 to {tower.depth - 1}, not {number}")

@@ -1,7 +1,7 @@
-"""How does agreement with trees, relation by relation, lie in the atlas?
+"""How is agreement with trees, relation by relation, stored in an atlas?
 
-relations.parquet   one row a head, relation and way: see `COLUMNS` of measure/relations.py; its
-                    metadata names the atlas it belongs to, as that of scores.parquet does
+relations.parquet   one row per head, relation and way: see `COLUMNS` of measure/relations.py; like
+                    scores.parquet, its metadata names the atlas it belongs to
 """
 
 from pathlib import Path
@@ -18,13 +18,13 @@ _ATLAS = b"attention_atlas"
 
 
 def write_relations(folder: Path, manifest: Manifest, table: pd.DataFrame) -> None:
-    made = pa.Table.from_pandas(table, preserve_index=False)
-    told = {_ATLAS: belongs_to(manifest).encode()}
-    files.write_table(folder / RELATIONS, made.replace_schema_metadata(told))
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    metadata = {_ATLAS: belongs_to(manifest).encode()}
+    files.write_table(folder / RELATIONS, arrow.replace_schema_metadata(metadata))
 
 
 def read_relations(folder: Path, manifest: Manifest) -> pd.DataFrame | None:
-    """None where no trees were given, or they were given for another capture."""
+    """Read the relations; None if no trees were given, or they were given for another capture."""
     if not (folder / RELATIONS).is_file():
         return None
     table = files.read_table(folder / RELATIONS)

@@ -1,9 +1,9 @@
-"""Which weights do some heads of a layer give to some rows and columns of an input?
+"""What are the weights of some heads of a layer for some rows and columns of an input?
 
-The one place where stored queries, keys, forms, sinks and soft caps become weights. A softmax needs
-its whole row, so R rows and C columns of M keys cost R × M, a piece at a time; they never cost all
-N × M of an input. Columns are cut last: once the log-sum-exp of each row is stored, the keys of
-other columns need not be read at all, and `_recomputed` is the place to say so.
+Only here do stored queries, keys, forms, sinks and soft caps become weights. A softmax needs its
+whole row, so R rows and C columns of M keys cost R × M, a chunk at a time, but never all N × M of
+an input. Columns are selected last. (If the log-sum-exp of each row were stored, the keys of other
+columns need not be read; `_recomputed` is the place for that.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ Float32 = npt.NDArray[np.float32]
 
 
 def indexes(asked: Sequence[int] | None, count: int, what: str) -> Ints:
-    """Returns which of `count` things are asked for, in that order; None asks for all.
+    """Return the numbers asked for, in that order, all from 0 to count − 1; None asks for all.
 
-    Numbers below zero count from the end. A PickError says what there is.
+    Numbers below zero count from the end. Raise a PickError for a number out of range.
     """
     if asked is None:
         return np.arange(count)
@@ -46,27 +46,27 @@ class StoredLayer:
         self.table = tensors.tensor(f"{self._stem}.blocks")  # (blocks, 7): see shard.py
         sizes = self.table[:, 1:3].astype(np.int64)
         pairs = np.column_stack([sizes, sizes[:, 0] * sizes[:, 1]])
-        # How many queries, keys and pairs stand before each block: (blocks + 1, 3).
+        # How many queries, keys and pairs come before each block: (blocks + 1, 3).
         self._starts = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(pairs, axis=0)])
 
     def inputs(self) -> list[int]:
-        """Returns the numbers of the shard's inputs."""
+        """Return the numbers of the shard's inputs."""
         return [int(number) for number in np.unique(self.table[:, 0])]
 
     def size(self, input: int) -> tuple[int, int]:
-        """Returns how many queries and keys an input has here."""
+        """Return how many queries and keys an input has in this layer."""
         blocks = self._blocks(input)
         n, m, _ = self._starts[blocks.stop] - self._starts[blocks.start]
         return int(n), int(m)
 
     def has(self, what: str) -> bool:
-        """Whether the "query", "key", "value" or "weights" of this layer are stored."""
+        """Tell whether the "query", "key", "value" or "weights" of this layer are stored."""
         return f"{self._stem}.{what}" in self.tensors.names
 
     def vectors(self, what: str, entries: Ints, input: int | None = None) -> Float32:
-        """Returns the vectors of some heads (of groups, for "key" and "value"): (H, N, D).
+        """Return the vectors (H, N, D) of some heads (of groups, for "key" and "value").
 
-        Those of one input, or of all inputs of the shard.
+        They are those of one input, or of all inputs of the shard.
         """
         span = slice(None)
         if input is not None:
@@ -77,56 +77,57 @@ class StoredLayer:
     def weights(
         self, input: int, heads: Ints, rows: Ints | None = None, columns: Ints | None = None
     ) -> Float32:
-        """Returns the weights (H, R, C) of an input; None stands for all rows, all columns."""
+        """Return the weights (H, R, C) of an input; None means all rows, all columns."""
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
         blocks = self._blocks(input)
         if len(blocks) == 1 and self._fits(len(heads), len(rows), m):
-            made = self._block(blocks.start, heads, rows)
-            return made if columns is None else made[:, :, columns]
+            full = self._block(blocks.start, heads, rows)
+            return full if columns is None else full[:, :, columns]
         columns = np.arange(m) if columns is None else columns
         weights = np.zeros((len(heads), len(rows), len(columns)), np.float32)
-        for block, across, down in self._spans(input):
-            mine = np.flatnonzero((rows >= across.start) & (rows < across.stop))
-            here = np.flatnonzero((columns >= down.start) & (columns < down.stop))
-            if not here.size:
+        for block, queries, keys in self._spans(input):
+            inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
+            column_places = np.flatnonzero((columns >= keys.start) & (columns < keys.stop))
+            if not column_places.size:
                 continue
-            for some, these in self._chunks(len(heads), mine, len(down)):
-                made = self._block(block, heads[some], rows[these] - across.start)
-                weights[np.ix_(some, these, here)] = made[:, :, columns[here] - down.start]
+            for head_places, row_places in self._chunks(len(heads), inside, len(keys)):
+                chunk = self._block(block, heads[head_places], rows[row_places] - queries.start)
+                chunk = chunk[:, :, columns[column_places] - keys.start]
+                weights[np.ix_(head_places, row_places, column_places)] = chunk
         return weights
 
     def seen(self, input: int, heads: Ints, rows: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Returns which keys any of some heads may look at: (R, M)."""
+        """Return which keys any of some heads may look at, bool (R, M)."""
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
         seen = np.zeros((len(rows), m), bool)
-        for block, across, down in self._spans(input):
-            mine = np.flatnonzero((rows >= across.start) & (rows < across.stop))
-            if mine.size:
-                form = self._form(block, heads, rows[mine] - across.start)
-                seen[mine, down.start : down.stop] = form.visible(len(mine), len(down)).any(0)
+        for block, queries, keys in self._spans(input):
+            inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
+            if inside.size:
+                form = self._form(block, heads, rows[inside] - queries.start)
+                seen[inside, keys.start : keys.stop] = form.visible(len(inside), len(keys)).any(0)
         return seen
 
     def added(self, input: int, head: int) -> Float32 | None:
-        """Returns what is added to the logits of a head, (N, M), or None where nothing is."""
+        """Return the bias added to the logits of a head, (N, M), or None if there is none."""
         added = np.zeros(self.size(input), np.float32)
-        for block, across, down in self._spans(input):
-            bias = self._form(block, np.array([head]), np.arange(len(across))).added(
-                len(across), len(down)
+        for block, queries, keys in self._spans(input):
+            bias = self._form(block, np.array([head]), np.arange(len(queries))).added(
+                len(queries), len(keys)
             )
             if bias is not None:
-                added[across.start : across.stop, down.start : down.stop] = bias[0]
+                added[queries.start : queries.stop, keys.start : keys.stop] = bias[0]
         return added if added.any() else None
 
     def sink(self, heads: Ints) -> Array | None:
-        """Returns the logits of the sinks of some heads, (H,), or None where there are none."""
+        """Return the logits of the sinks of some heads, (H,), or None if there are none."""
         return self.tensors.tensor(f"{self._stem}.sink")[heads] if self.layer.sink else None
 
     # One block -----------------------------------------------------------------------------------
 
     def _block(self, block: int, heads: Ints, rows: Ints) -> Float32:
-        """Returns the weights of some rows of a block: the stored ones, else recomputed ones."""
+        """Return the weights of some rows of a block (H, R, m), stored or recomputed."""
         if self.has("weights"):
             return self._kept(block, heads, rows)
         return self._recomputed(block, heads, rows)
@@ -156,14 +157,14 @@ class StoredLayer:
     def _read(self, what: str, entries: Ints, span: Ints | slice) -> Array:
         return self.tensors.part(f"{self._stem}.{what}", entries, span)
 
-    # Where things stand --------------------------------------------------------------------------
+    # Rows and columns of blocks ------------------------------------------------------------------
 
     def _blocks(self, input: int) -> range:
         first, last = np.searchsorted(self.table[:, 0], [input, input + 1])
         return range(int(first), int(last))
 
     def _spans(self, input: int) -> Iterator[tuple[int, range, range]]:
-        """Yields each block of an input with the rows and the columns of the input it holds."""
+        """Yield each block of an input with its rows and its columns of that input."""
         blocks = self._blocks(input)
         starts = self._starts[blocks.start : blocks.stop + 1, :2]
         for block, (n0, m0), (n1, m1) in zip(
@@ -175,7 +176,7 @@ class StoredLayer:
         return heads * rows > 0 and heads * max(rows, self.layer.width) * m <= LARGEST
 
     def _chunks(self, heads: int, rows: Ints, m: int) -> Iterator[tuple[Ints, Ints]]:
-        """Yields heads and rows that fit into memory together, as places in what was asked for."""
+        """Yield places of heads and rows (in what was asked for) that fit into memory together."""
         if not heads or not rows.size:
             return
         tall = max(1, LARGEST // max(1, m))

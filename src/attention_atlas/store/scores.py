@@ -1,8 +1,8 @@
-"""How do scores and kinds lie in the atlas?
+"""How are scores and kinds stored in an atlas?
 
-scores.parquet  one row a head and measure: head, measure, value, low, high, n, chance
-kinds.parquet   one row a head: head, kind, margin, agree, n, detail, sink, with_sink,
-                without_sink, telling (inputs), one column of evidence a shape, one count a kind
+scores.parquet  one row per head and measure: head, measure, value, low, high, n, chance
+kinds.parquet   one row per head: head, kind, margin, agree, n, detail, sink, with_sink,
+                without_sink, telling (inputs), evidence for each shape, a count for each kind
 
 Both carry in their Parquet metadata, under `attention_atlas`, a JSON object: the format version,
 the atlas they belong to, the options used, and for each measure its title, formula, source and
@@ -29,10 +29,10 @@ _ABOUT = b"attention_atlas"
 
 @dataclass(frozen=True)
 class Scores:
-    """What was measured of an atlas."""
+    """The scores and kinds of an atlas's heads."""
 
-    table: pd.DataFrame  # a row a head and measure
-    kinds: pd.DataFrame  # a row a head
+    table: pd.DataFrame  # one row per head and measure
+    kinds: pd.DataFrame  # one row per head
     measures: dict[str, dict[str, str]]  # name → title, formula, source, chance
     options: dict[str, Any]
 
@@ -46,12 +46,12 @@ def write_scores(folder: Path, manifest: Manifest, scores: Scores) -> None:
     }
     for name, frame in ((KINDS, scores.kinds), (SCORES, scores.table)):
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        told = {_ABOUT: json.dumps(about).encode()}
-        files.write_table(folder / name, table.replace_schema_metadata(told))
+        metadata = {_ABOUT: json.dumps(about).encode()}
+        files.write_table(folder / name, table.replace_schema_metadata(metadata))
 
 
 def read_scores(folder: Path, manifest: Manifest) -> Scores | None:
-    """The scores of an atlas, or None where none were made or they are of another capture."""
+    """Read the scores of an atlas; None if there are none or they are of another capture."""
     if not (folder / SCORES).is_file():
         return None
     table, kinds = files.read_table(folder / SCORES), files.read_table(folder / KINDS)
@@ -60,13 +60,13 @@ def read_scores(folder: Path, manifest: Manifest) -> Scores | None:
     except (KeyError, TypeError, ValueError) as problem:
         raise StoreError(f"{folder / SCORES} is damaged; measure the atlas again") from problem
     if about.get("format", 0) > FORMAT:
-        raise StoreError(f"{SCORES} is of a newer version; upgrade attention-atlas")
+        raise StoreError(f"{SCORES} is from a newer version; upgrade attention-atlas")
     if about.get("atlas") != belongs_to(manifest):
         return None
     return Scores(table.to_pandas(), kinds.to_pandas(), about["measures"], about["options"])
 
 
 def belongs_to(manifest: Manifest) -> str:
-    """A word that changes with what was captured."""
+    """Return a hash of the captured vectors, which tells one capture from another."""
     sums = "".join(shard.checksum for shard in manifest.shards)
     return hashlib.sha256(sums.encode()).hexdigest()[:16]

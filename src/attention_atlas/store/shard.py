@@ -1,16 +1,16 @@
-"""How do the vectors of some inputs lie in one safetensors file?
+"""How are the vectors of some inputs stored in one safetensors file?
 
-For each tower and layer (`encoder.L3`, say):
+For each tower and layer (for example `encoder.L3`):
 
-    encoder.L3.query   (H, n, D)   all queries of the shard's inputs, one input after the other
+    encoder.L3.query   (H, n, D)   all queries of the shard's inputs, input by input
     encoder.L3.key     (G, m, D)   G groups; head h reads group h // (H / G)
     encoder.L3.value   (G, m, E)
-    encoder.L3.blocks  (B, 7)      one row a softmax problem: input, n, m, low, high, mask, bias
+    encoder.L3.blocks  (B, 7)      one row per softmax: input, n, m, low, high, mask, bias
     encoder.L3.sink    (H,)        where the layer has sinks
-    encoder.L3.weights (H, Σ n·m)  only where weights were asked for, or nothing else was to be had
+    encoder.L3.weights (H, Σ n·m)  only if weights were asked for, or the model gives nothing else
 
-and, shared by all layers and told apart by their contents, `mask.0`, `mask.1`… (bits) and
-`bias.0.columns`, `bias.1.offsets`, `bias.2.dense`… that the block rows point to (−1: none).
+and, shared by all layers and each stored once, `mask.0`, `mask.1`… (bits) and `bias.0.columns`,
+`bias.1.offsets`, `bias.2.dense`…, to which the block rows refer by number (−1: none).
 An input is one block, except where a model cuts it into windows or images.
 """
 
@@ -33,7 +33,7 @@ EVERY = slice(None)
 
 @dataclass(frozen=True)
 class Block:
-    """One softmax problem: n queries of an input that look at m keys of it."""
+    """One softmax: n queries of an input that look at m of its keys."""
 
     input: int
     n: int
@@ -43,13 +43,14 @@ class Block:
 
 @dataclass
 class Packer:
-    """Gathers the masks and biases of a shard, each kept once."""
+    """The masks and biases of a shard, each kept once."""
 
     tensors: dict[str, Array] = field(default_factory=dict)
     _known: dict[tuple[str, tuple[int, ...], bytes], int] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
     def blocks(self, blocks: list[Block]) -> npt.NDArray[np.int32]:
+        """Add the masks and biases of some blocks; return the rows of the blocks, (B, 7)."""
         rows = [
             (
                 block.input,
@@ -86,7 +87,7 @@ class Packer:
 
 
 class ShardFile:
-    """One safetensors file, checked against its checksum on first use, where there is one."""
+    """One safetensors file, compared with its checksum, if there is one, when it is opened."""
 
     def __init__(self, path: Path, size: int, checksum: str | None):
         self.path = path
@@ -102,50 +103,50 @@ class ShardFile:
         self.names = set(self._file.keys())
 
     def tensor(self, name: str) -> Array:
-        """Returns a tensor as it is stored, whole."""
+        """Read a tensor as it is stored, entirely."""
         return np.asarray(self._file.get_tensor(name))
 
     def part(self, name: str, first: Ints, second: Ints | slice = EVERY) -> Array:
-        """Returns a tensor at indexes of its first and second axis; reads nothing else."""
+        """Read a tensor at indexes of its first and second axis, and nothing else."""
         return part(self._file.get_slice(name), first, second)
 
     def length(self, name: str) -> int:
-        """Returns how many entries the first axis of a tensor has."""
+        """Return how many entries the first axis of a tensor has."""
         return int(self._file.get_slice(name).get_shape()[0])
 
 
 class HeldTensors:
-    """The tensors of a shard, each read whole when first asked for and kept for the next time."""
+    """The tensors of a shard, each read entirely on first use and then kept in memory."""
 
     def __init__(self, get: Callable[[str], Array], names: set[str]):
         self._get, self.names = get, names
         self._held: dict[str, Array] = {}
 
     def tensor(self, name: str) -> Array:
-        """Returns a tensor as it is stored, whole."""
+        """Read a tensor as it is stored, entirely."""
         if name not in self._held:
             self._held[name] = self._get(name)
         return self._held[name]
 
     def part(self, name: str, first: Ints, second: Ints | slice = EVERY) -> Array:
-        """Returns a tensor at indexes of its first and second axis."""
+        """Return a tensor at indexes of its first and second axis."""
         return part(self.tensor(name), first, second)
 
     def length(self, name: str) -> int:
-        """Returns how many entries the first axis of a tensor has."""
+        """Return how many entries the first axis of a tensor has."""
         return len(self.tensor(name))
 
 
 def part(tensor: Any, first: Ints, second: Ints | slice) -> Array:
-    """Returns what stands at some indexes of the first and second axis, by runs of neighbours."""
+    """Read a tensor at indexes of its first and second axis, one run of neighbours at a time."""
     columns = [second] if isinstance(second, slice) else runs(second)
-    rows = [[tensor[some, these] for these in columns] for some in runs(first)]
+    rows = [[tensor[run, column_run] for column_run in columns] for run in runs(first)]
     joined = [row[0] if len(row) == 1 else np.concatenate(row, axis=1) for row in rows]
     return np.asarray(joined[0] if len(joined) == 1 else np.concatenate(joined))
 
 
 def runs(index: Ints) -> list[slice]:
-    """Returns indexes as slices of neighbours: 3 4 5 9 → 3:6, 9:10."""
+    """Return indexes as slices of neighbours: 3 4 5 9 → 3:6, 9:10."""
     if len(index) < 2 or (np.diff(index) == 1).all():
         return [slice(int(index[0]), int(index[-1]) + 1)]
     cuts = np.flatnonzero(np.diff(index) != 1) + 1
@@ -155,7 +156,7 @@ def runs(index: Ints) -> list[slice]:
 def unpack_form(
     row: npt.NDArray[np.int32], tensors: ShardFile | HeldTensors, heads: Ints, rows: Ints
 ) -> Form:
-    """Returns the form of one block row for some heads and rows; reads no other rows."""
+    """Read the form of one block row for some heads and rows, and no other rows."""
     _, _, m, low, high, mask, bias = (int(number) for number in row)
     hidden = None
     if mask >= 0:
@@ -170,5 +171,5 @@ def unpack_form(
 
 
 def _own(tensors: ShardFile | HeldTensors, name: str, heads: Ints) -> Ints:
-    """Returns where the heads stand in a tensor; one entry alone stands for all of them."""
+    """Return the indexes of the heads in a tensor; a single entry serves all heads."""
     return np.zeros(1, np.intp) if tensors.length(name) == 1 else heads

@@ -1,13 +1,13 @@
-"""Which weights do these queries, keys and form give?
+"""What weights do these queries, keys and form give?
 
-The one definition of attention that an atlas is read with, in plain NumPy and float32:
+This is the only definition of attention for reading an atlas, in plain NumPy and float32:
 
     logits  = scale · q kᵀ
     logits  = cap · tanh(logits / cap)            where the layer has a soft cap
     weights = softmax(logits + bias over the keys seen, and the sink if there is one)
 
-A sink takes part in the softmax and is then dropped, so its rows sum to less than one. A row that
-may see nothing at all is even over its keys, which is what the model's own masks come to.
+A sink takes part in the softmax and is then dropped, so rows sum to less than one. A row that sees
+no key has equal weights for all keys, as with the model's own masks.
 """
 
 import numpy as np
@@ -27,15 +27,15 @@ def weights(
     sink: Floats | None = None,  # (H,)
     form: Form = FULL,
 ) -> Float32:
-    """Returns the weights (H, N, M) of N queries, which are the rows that `form` speaks of."""
+    """Return the weights (H, N, M) of N queries, which are the rows that `form` covers."""
     return _normalised(_logits(query, key, scale, softcap, form), sink)
 
 
 def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, form: Form) -> Float32:
-    """Returns what the softmax is taken of, (H, N, M): −inf at keys that a row may not see.
+    """Return the logits that enter the softmax, (H, N, M): −inf at keys that a row may not see.
 
-    Each entry depends on its own query and key alone, so that a row cut by columns needs no more
-    than its logits there and the sum over its whole row.
+    Each logit depends on its query and key alone, so some columns of a row need only their own
+    logits and the sum over the whole row.
     """
     (heads, n, _), (groups, m, _) = query.shape, key.shape
     shared = key.astype(np.float32)
@@ -53,7 +53,7 @@ def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, for
 
 
 def _normalised(logits: Float32, sink: Floats | None) -> Float32:
-    """Returns the softmax over the last axis, of which a sink takes its share."""
+    """Return the softmax over the last axis, in which a sink takes part, (H, N, M)."""
     top = logits.max(axis=-1, keepdims=True)
     if sink is not None:
         top = np.maximum(top, sink.astype(np.float32)[:, None, None])

@@ -1,10 +1,10 @@
 """How does an atlas grow on disk so that an interruption costs at most one shard?
 
-capture.json           what is being captured; written first, deleted at the end
+capture.json           what is captured; written first, deleted at the end
 vectors/00000.safetensors
-parts/                 the journal: the tables of each shard, tokens numbered from 0 in each
+parts/                 the journal: the tables of each shard, with tokens numbered from 0
 inputs.parquet tokens.parquet
-atlas.json             written when all of the above is whole
+atlas.json             written when all of the above is complete
 """
 
 import shutil
@@ -25,8 +25,8 @@ from attention_atlas.store.relations import RELATIONS
 from attention_atlas.store.scores import KINDS, SCORES
 
 JOURNAL = "capture.json"
-# All that an atlas consists of. The manifest comes first: without it nobody takes the folder for a
-# whole atlas.
+# All files of an atlas, in the order of deletion. The manifest comes first: without it the folder
+# no longer counts as a finished atlas.
 OURS = (
     NAME, JOURNAL, "vectors", "parts", "images", "layouts", "inputs.parquet", "tokens.parquet",
     SCORES, KINDS, LABELS, RELATIONS, "*.parts", "*.part",
@@ -34,7 +34,7 @@ OURS = (
 
 
 class Writer:
-    """Writes shards into a folder in any order, then joins them into an atlas."""
+    """A folder into which shards are written in any order and then joined into an atlas."""
 
     def __init__(self, folder: Path, fingerprint: str, about: dict[str, Any], overwrite: bool):
         self.folder = folder
@@ -56,7 +56,7 @@ class Writer:
 
     @property
     def shards(self) -> tuple[Shard, ...]:
-        """List the shards as the manifest does."""
+        """Return the shards as the manifest lists them."""
         return tuple(
             Shard(
                 self.journal.arrays_path(part.number).relative_to(self.folder).as_posix(),
@@ -70,7 +70,7 @@ class Writer:
         self.journal.add(number, contents)
 
     def draft(self, **about: Any) -> Manifest:
-        """Make the manifest of what is there, as yet without its tables."""
+        """Return the manifest of the shards so far, without its tables."""
         tokens = sum(part.rows["tokens"] for part in self.parts)
         return Manifest(
             inputs=self.inputs_done, tokens=tokens, shards=self.shards, tables={}, **about
@@ -94,7 +94,7 @@ class Writer:
         return (self.journal.table(part.number, name) for part in self.parts)
 
     def _numbered(self) -> Iterator[pa.Table]:
-        """Number the tokens through the whole atlas."""
+        """Yield the tables of tokens, numbered through the whole atlas."""
         first = 0
         for table in self._tables("tokens"):
             numbers = pa.array(np.arange(first, first + table.num_rows))
@@ -103,11 +103,12 @@ class Writer:
 
 
 def is_whole(folder: Path) -> bool:
+    """Tell whether a folder holds a finished atlas."""
     return (folder / NAME).is_file()
 
 
 def _clear(folder: Path) -> None:
-    """Delete all that is an atlas's, and nothing else."""
+    """Delete the files of an atlas, and nothing else."""
     for pattern in OURS:
         for path in folder.glob(pattern):
             if path.is_dir():
@@ -127,7 +128,7 @@ def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
         if files.read_json(journal).get("fingerprint") != fingerprint:
             raise StoreError(
                 f"{folder} was begun with another model, other inputs or other options; "
-                "finish that one, name another folder, or start anew with --overwrite"
+                "finish that one, name another folder, or start again with --overwrite"
             )
     elif folder.exists() and any(
         entry for entry in folder.iterdir() if not entry.name.endswith(".part")

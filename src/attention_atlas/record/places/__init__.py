@@ -1,1 +1,1 @@
-"""Which token is each query and key, and where in a picture does it lie?"""
+"""Which token is each query and key, and where in a picture is it?"""

@@ -1,7 +1,7 @@
-"""Where in the pictures do the tokens of a vision tower sit?
+"""Where in the pictures are the tokens of a vision tower?
 
-Asked of the config (patch size, registers), of the modules that ran (windows and their shift) and
-of how many tokens there are. What does not add up has no seat: better none than a wrong one.
+This follows from the config (patch size, registers), the modules that ran (windows and their shift)
+and the number of tokens. If these do not agree, tokens get no seat: better none than a wrong one.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from attention_atlas.images.pixel_origins import Frame, Patches, Shown
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_STAGES = 7  # a picture is halved at most so often from stage to stage
-_STAGED = ("depths", "hidden_sizes")  # lists in configs of models that merge patches on the way
-_STRIDES = (4, 2, 8, 16, 32, 64, 128)  # tried where a config tells no patch size
+_STAGES = 7  # the most stages; each stage halves the picture
+_STAGED = ("depths", "hidden_sizes")  # lists in configs of models that merge patches by stage
+_STRIDES = (4, 2, 8, 16, 32, 64, 128)  # tried if a config has no patch size
 
 
 @dataclass(frozen=True)
 class Seats:
-    """A place for each of N tokens; image, row and column are -1 and boxes NaN where none."""
+    """The place of each of N tokens; without one, image, row and column are -1 and the box NaN."""
 
     image: Ints
     row: Ints
@@ -35,14 +35,14 @@ class Seats:
 
 @dataclass(frozen=True)
 class Windows:
-    """How a layer cuts its grid: side of a window in tokens (0: not cut), how far it is rolled."""
+    """The windows of a layer: their side in tokens (0: no windows), and how far they are rolled."""
 
     side: int
     shift: int
 
 
 def windows_of(model: nn.Module, path: str, module: str) -> Windows | None:
-    """The windows of the layer that a module of a tower belongs to, if it has any."""
+    """Return the windows of the layer that a module of a tower belongs to, or None."""
     inside = module.removeprefix(path).lstrip(".").split(".") if module.startswith(path) else []
     for end in range(len(inside), 0, -1):
         name = ".".join([*([path] if path else []), *inside[:end]])
@@ -55,7 +55,7 @@ def windows_of(model: nn.Module, path: str, module: str) -> Windows | None:
 
 
 def tower_seats(model: nn.Module, path: str, module: str, n: int, shown: Shown) -> Seats | None:
-    """The seats of a tower's n tokens; None where the numbers do not add up."""
+    """Return the seats of a tower's n tokens; None if the numbers do not agree."""
     if shown.patches is not None:
         return _of_patches(shown.patches) if len(shown.patches.image) == n else None
     config = _config(model, path)
@@ -65,16 +65,16 @@ def tower_seats(model: nn.Module, path: str, module: str, n: int, shown: Shown) 
         if not frames or n % len(frames):
             continue
         each = [_of_frame(config, windows, n // len(frames), frame) for frame in frames]
-        found = [seats for seats in each if seats is not None]
-        if len(found) == len(frames):
-            return joined(found)
+        seated = [seats for seats in each if seats is not None]
+        if len(seated) == len(frames):
+            return joined(seated)
     return None
 
 
 def base_cells(model: nn.Module, path: str, shown: Shown) -> tuple[Seats, list[Any]] | None:
-    """Every patch of the first stage, row by row, and where its pixels are in the tensor.
+    """Return the seats of all first-stage patches, and each patch's index in the pixel tensor.
 
-    The tensor is taken as frames (F, C, height, width), or as patches (P, values).
+    Patches are in rows. The tensor is seen as frames (F, C, height, width), or patches (P, values).
     """
     if shown.patches is not None:
         return _of_patches(shown.patches), list(range(len(shown.patches.image)))
@@ -82,22 +82,22 @@ def base_cells(model: nn.Module, path: str, shown: Shown) -> tuple[Seats, list[A
     if patch_size(config) is None:
         return None
     parts: list[Seats] = []
-    where: list[Any] = []
+    pixels: list[Any] = []
     for number, frame in enumerate(shown.frames):
         if frame.image < 0:
             continue
         rows, columns, (high, wide) = next(grids(config, frame))
         cells = _row_by_row(rows, columns)
         parts.append(_seats(frame, cells, (high, wide), []))
-        where += [
+        pixels += [
             (number, slice(None), slice(r * high, (r + 1) * high), slice(c * wide, (c + 1) * wide))
             for r, c in zip(*cells, strict=True)
         ]
-    return (joined(parts), where) if parts else None
+    return (joined(parts), pixels) if parts else None
 
 
 def joined(parts: list[Seats]) -> Seats:
-    """One after the other; the names of several tell which one they are of."""
+    """Join seats in order; return them with names that start with their number if several."""
     several = len(parts) > 1
     names = [
         f"{number}:{name}" if several else name
@@ -112,10 +112,10 @@ def joined(parts: list[Seats]) -> Seats:
 
 
 def patch_size(config: Any) -> tuple[int, int] | None:
-    """Height and width of a patch in pixels, as the config or the one inside it says."""
+    """Return height and width of a patch in pixels, from the config or one inside it, or None."""
     inner = (getattr(config, name, None) for name in ("vision_config", "encoder"))
-    for one in (config, *inner):
-        size = getattr(one, "patch_size", None)
+    for candidate in (config, *inner):
+        size = getattr(candidate, "patch_size", None)
         if isinstance(size, int) and not isinstance(size, bool):
             return size, size
         if isinstance(size, list | tuple) and size and all(isinstance(s, int) for s in size):
@@ -139,7 +139,7 @@ def _of_frame(config: Any, windows: Windows | None, n: int, frame: Frame) -> Sea
 
 
 def grids(config: Any, frame: Frame) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Rows, columns and size in pixels of the patches of each stage, the first one first."""
+    """Yield the rows, the columns and the size in pixels of the patches of each stage."""
     patch = patch_size(config)
     if patch is None:
         for stride in _STRIDES:
@@ -154,7 +154,7 @@ def grids(config: Any, frame: Frame) -> Iterator[tuple[int, int, tuple[int, int]
 
 
 def _before(config: Any) -> Iterator[list[str]]:
-    """The tokens that may stand before the patches: class, distillation and register tokens."""
+    """Yield possible tokens before the patches: class, distillation and register tokens."""
     registers = getattr(config, "num_register_tokens", 0) or 0
     named = [f"[REG{number + 1}]" for number in range(registers)]
     yield []
@@ -171,14 +171,14 @@ def _row_by_row(rows: int, columns: int) -> tuple[Ints, Ints]:
 
 
 def _in_windows(windows: Windows, rows: int, columns: int) -> tuple[Ints, Ints]:
-    """Window by window, rolled back; tokens of the padding that fills up windows are at -1."""
+    """Return row and column of each token, window by window, rolled back; -1 for padding."""
     side = min(windows.side, rows, columns) if windows.shift == 0 else windows.side
     high, wide = (-(-size // side) * side for size in (rows, columns))
     row, column = np.meshgrid(np.arange(high), np.arange(wide), indexing="ij")
     row, column = (row + windows.shift) % high, (column + windows.shift) % wide
     cut = [
-        one.reshape(high // side, side, wide // side, side).transpose(0, 2, 1, 3).reshape(-1)
-        for one in (row, column)
+        grid.reshape(high // side, side, wide // side, side).transpose(0, 2, 1, 3).reshape(-1)
+        for grid in (row, column)
     ]
     pad = (cut[0] >= rows) | (cut[1] >= columns)
     return np.where(pad, -1, cut[0]), np.where(pad, -1, cut[1])
@@ -188,7 +188,7 @@ def _seats(
     frame: Frame, cells: tuple[Ints, Ints], stride: tuple[int, int], before: list[str]
 ) -> Seats:
     none = [-1] * len(before)
-    row, column = (np.concatenate([none, one]).astype(np.int64) for one in cells)
+    row, column = (np.concatenate([none, numbers]).astype(np.int64) for numbers in cells)
     box = np.full((len(row), 4), np.nan)
     for place in np.flatnonzero(row >= 0):
         top, left = int(row[place]) * stride[0], int(column[place]) * stride[1]

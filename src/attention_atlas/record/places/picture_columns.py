@@ -1,4 +1,4 @@
-"""What do the tokens of an input show? Places of placeholders, colours, values of probes."""
+"""What do the tokens of an input show? Adds places, colours and values of probes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ Columns = dict[str, Any]
 def add_pictures(
     model: nn.Module, streams: dict[str, Columns], item: Encoded, given: Input
 ) -> None:
-    """Put into the columns of each stream what its tokens show of the input's pictures."""
+    """Add to the columns of each stream what its tokens show of the input's pictures."""
     if item.shown is None:
         return
     for name in item.streams:
@@ -35,17 +35,17 @@ def add_pictures(
 
 def _add_placeholders(model: nn.Module, columns: Columns, item: Encoded) -> None:
     assert item.shown is not None
-    found = text_seats(model, columns["id"], item.shown, item.tensors)
-    if found is None:
+    seats = text_seats(model, columns["id"], item.shown, item.tensors)
+    if seats is None:
         return
-    image, box = found
+    image, box = seats
     row, column = grid_places(box)
     columns.update(place_columns(image, box))
     columns.update(row=row.tolist(), column=column.tolist())
 
 
 def boxes(columns: Columns) -> Floats:
-    """(N, 4)"""
+    """Return the boxes of a stream's tokens, (N, 4)."""
     return np.array([columns[side] for side in ("left", "top", "right", "bottom")], np.float64).T
 
 
@@ -53,7 +53,7 @@ def _colours(columns: Columns, pictures: list[Any]) -> Columns:
     image, box = np.array(columns["image"]), boxes(columns)
     out = np.full((len(image), len(NAMES)), np.nan)
     for number, picture in enumerate(pictures):
-        mine = image == number
-        if mine.any():
-            out[mine] = swatches(picture, box[mine])
-    return {name: out[:, at].tolist() for at, name in enumerate(NAMES)}
+        inside = image == number
+        if inside.any():
+            out[inside] = swatches(picture, box[inside])
+    return {name: out[:, index].tolist() for index, name in enumerate(NAMES)}

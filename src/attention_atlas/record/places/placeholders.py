@@ -1,8 +1,8 @@
 """Which part of a picture does a placeholder inside a text stand for?
 
-A multimodal language model reads one token for each feature of its pictures. The features come in
-the order of the vision tower's patches: one each, blocks of them joined, or packed by a function
-that the model itself has and that we give places in place of features.
+A multimodal language model reads one token for each feature of its pictures. The features have the
+order of the vision tower's patches: one per patch, one per block of patches, or packed by a
+function of the model. That function is called with places in place of features.
 """
 
 import inspect
@@ -22,7 +22,7 @@ _LARGEST_BLOCK = 16
 def text_seats(
     model: nn.Module, ids: list[int], shown: Shown, tensors: dict[str, Any]
 ) -> tuple[Ints, Floats] | None:
-    """For each token of a text its picture (-1: none) and box; None where there are none."""
+    """Return each token's picture (N,), -1: none, and box (N, 4); None if no token has one."""
     config: Any = getattr(model, "config", None)
     known = {getattr(config, name, None) for name in _ID_NAMES} - {None}
     places = [index for index, number in enumerate(ids) if number in known]
@@ -38,17 +38,17 @@ def text_seats(
 
 
 def grid_places(box: Floats) -> tuple[Ints, Ints]:
-    """Row and column of each box among boxes of its size."""
-    there = ~np.isnan(box).any(1)
+    """Return the row and the column (N,) of each box in a grid of boxes of its size."""
+    has_box = ~np.isnan(box).any(1)
     row, column = np.full(len(box), -1), np.full(len(box), -1)
     middle, size = (box[:, :2] + box[:, 2:]) / 2, box[:, 2:] - box[:, :2]
-    column[there], row[there] = np.floor(middle[there] / size[there] + 1e-6).astype(int).T
+    column[has_box], row[has_box] = np.floor(middle[has_box] / size[has_box] + 1e-6).astype(int).T
     return np.maximum(row, -1), np.maximum(column, -1)
 
 
 def _pictures(shown: Shown) -> int:
     images = shown.patches.image if shown.patches else [frame.image for frame in shown.frames]
-    return len({int(one) for one in images if one >= 0})
+    return len({int(image) for image in images if image >= 0})
 
 
 def _features(
@@ -63,9 +63,9 @@ def _features(
 
 
 def _runs(patches: Patches, count: int) -> tuple[Ints, Floats] | None:
-    """Patches that are joined follow one another: a token is a run of them."""
-    there = patches.image >= 0
-    image, box = patches.image[there], patches.box[there]
+    """Return picture and box of `count` tokens, each of which joins successive patches."""
+    real = patches.image >= 0
+    image, box = patches.image[real], patches.box[real]
     if not count or len(image) % count:
         return None
     runs = box.reshape(count, -1, 4)
@@ -74,7 +74,7 @@ def _runs(patches: Patches, count: int) -> tuple[Ints, Floats] | None:
 
 
 def _blocks(config: Any, shown: Shown, count: int) -> tuple[Ints, Floats] | None:
-    """Squares of patches, row by row in each frame; perhaps with the class token before them."""
+    """Return picture and box of `count` tokens: squares of patches, or class token and patches."""
     frames = [frame for frame in shown.frames if frame.image >= 0]
     for side in range(1, _LARGEST_BLOCK + 1):
         for extra in (0, 1) if side == 1 else (0,):
@@ -97,7 +97,7 @@ def _blocks(config: Any, shown: Shown, count: int) -> tuple[Ints, Floats] | None
 def _packed(
     model: Any, config: Any, shown: Shown, tensors: dict[str, Any]
 ) -> tuple[Ints, Floats] | None:
-    """Tiles as the model itself packs them: each feature is its own place."""
+    """Return picture and box of each token, as the model itself packs its tiles, or None."""
     owner = next((m for m in (getattr(model, "model", None), model) if _can_pack(m)), None)
     sizes = tensors.get("image_sizes")
     if owner is None or sizes is None or tensors["pixel_values"].dim() != 5:
@@ -114,7 +114,7 @@ def _packed(
         given["image_newline"] = torch.full((4,), torch.nan)
     wanted = inspect.signature(owner.pack_image_features).parameters
     joined, _ = owner.pack_image_features(**{k: v for k, v in given.items() if k in wanted})
-    parts = [np.asarray(one, np.float64) for one in joined]
+    parts = [np.asarray(boxes, np.float64) for boxes in joined]
     image = np.concatenate([np.full(len(part), number) for number, part in enumerate(parts)])
     box = np.concatenate(parts)
     return np.where(np.isnan(box).any(1), -1, image), box
@@ -126,7 +126,7 @@ def _can_pack(model: Any) -> bool:
 
 
 def _tiles(config: Any, shown: Shown, image: int) -> torch.Tensor:
-    """(tiles, patches, 4)"""
+    """Return the boxes of a picture's patches, (tiles, patches, 4)."""
     tiles = []
     for frame in shown.frames:
         if frame.image == image:

@@ -1,8 +1,8 @@
 """Which tokens look in a layer, and which are looked at?
 
 A stream is one sequence of tokens of an input: its text, its decoder's text, its patches. Text
-streams come from the tokenizer. Where a tower runs over something else (patches, frames, pooled
-queries), the stream is named after the tower and its tokens are made here.
+streams come from the tokenizer. If a tower reads something else (patches, frames, pooled queries),
+the stream is named after the tower and its tokens are made here.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def ends_of(
     real: dict[str, Tensor],  # known streams: (B, N) bool
     batch: int,
 ) -> dict[tuple[TowerKey, int], Ends]:
-    """The ends of every layer."""
+    """Return the ends of every layer."""
     lengths = {stream: mask.shape[1] for stream, mask in real.items()}
     ends: dict[tuple[TowerKey, int], Ends] = {}
     for layer in layers:
@@ -43,15 +43,15 @@ def ends_of(
         if not layer.tower_key[1] and n == m:
             keys = queries
         else:
-            made = f"{names[layer.tower_key]}-keys{order}"
-            keys = _looked_at(layer, lengths, m) or _made(made, m, lengths)
+            key_name = f"{names[layer.tower_key]}-keys{order}"
+            keys = _looked_at(layer, lengths, m) or _made(key_name, m, lengths)
         lengths.setdefault(keys, m)
         ends[layer.tower_key, layer.number] = Ends(queries, keys)
     return ends
 
 
 def sizes(layer: LayerCalls, batch: int) -> tuple[int, int]:
-    """How many queries and keys one input has, over all its parts."""
+    """Return how many queries and keys one input has, over all its parts."""
     calls = layer.steps[0]
     parts = [len(call.query) // batch for call in calls]
     return (
@@ -70,7 +70,7 @@ def _known(model: nn.Module, group: TowerKey, lengths: dict[str, int], n: int) -
 
 
 def _looked_at(layer: LayerCalls, lengths: dict[str, int], m: int) -> str | None:
-    """The sequence that cross-attention reads: the encoder's, else one of that very length."""
+    """Return the stream that cross-attention reads: the encoder's, else one of that length."""
     if not layer.tower_key[1]:
         return None
     if lengths.get("encoder") == m:
@@ -83,7 +83,7 @@ def _made(name: str, n: int, lengths: dict[str, int]) -> str:
 
 
 def _order(model: nn.Module, layer: LayerCalls) -> str:
-    """Windows that are shifted, or none among layers with windows, order a picture otherwise."""
+    """Return an ending for streams whose windows give the patches another order, else ""."""
     if modality(model, layer.tower_key[0]) == "text":
         return ""
     windows = windows_of(model, layer.tower_key[0], layer.first.module)
@@ -93,7 +93,7 @@ def _order(model: nn.Module, layer: LayerCalls) -> str:
 
 
 def real_ends(ends: Ends, real: dict[str, Tensor], row: int) -> tuple[Places, Places]:
-    """Which places of an input's queries and keys are not padding."""
+    """Return which places of an input's queries and keys are not padding."""
 
     def side(stream: str) -> Places:
         return slice(None) if stream not in real else places(real[stream][row])
@@ -107,23 +107,23 @@ def refuse_hidden_pads(
     ends: dict[tuple[TowerKey, int], Ends],
     real: dict[str, Tensor],
 ) -> None:
-    """Text that a model pools or joins with pictures has places we cannot tell from padding.
+    """Raise CannotSplit if a padded text is pooled or joined with pictures.
 
-    Without padding there is no question, so such inputs run one at a time.
+    We cannot tell the places of such a text from padding, so its inputs run one at a time.
     """
     if all(bool(mask.all()) for mask in real.values()):
         return
     for layer in layers:
-        mine = ends[layer.tower_key, layer.number]
-        known = mine.queries in real and mine.keys in real
+        layer_ends = ends[layer.tower_key, layer.number]
+        known = layer_ends.queries in real and layer_ends.keys in real
         if not known and modality(model, layer.tower_key[0]) == "text":
             raise CannotSplit
 
 
 def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tensor]) -> bool:
-    """Whether a text runs in several softmaxes that are not runs of its tokens.
+    """Tell whether a text runs in several softmaxes that are not successive tokens.
 
-    Windows of a picture are parts that add up; landmarks, hashes and gathered blocks are not.
+    Windows together are the whole picture; landmarks, hashes and gathered blocks are not.
     """
     calls = layer.steps[0]
     several = len(calls) > 1 or len(calls[0].query) > len(next(iter(real.values()), calls[0].query))
@@ -131,7 +131,7 @@ def in_odd_parts(model: Any, layer: LayerCalls, ends: Ends, real: dict[str, Tens
 
 
 def made_tokens(n: int, seats: Seats | None, times: list[str] | None = None) -> dict[str, Any]:
-    """Describe tokens that no tokenizer knows: patches, frames of a sound, or just numbers."""
+    """Return the columns of tokens without a tokenizer: patches, frames of sound, or numbers."""
     none = [-1] * n
     if seats is None:
         text = times or [str(index) for index in range(n)]
@@ -145,6 +145,7 @@ def made_tokens(n: int, seats: Seats | None, times: list[str] | None = None) -> 
 
 
 def token_columns(tokens: Tokens) -> dict[str, Any]:
+    """Return tokens as columns of the table of tokens."""
     none = [-1] * len(tokens)
     return {
         "text": tokens.text,
@@ -160,6 +161,6 @@ def token_columns(tokens: Tokens) -> dict[str, Any]:
 
 
 def place_columns(image: Ints, box: Floats) -> dict[str, Any]:
-    """Which picture, and where in it, as columns of tokens."""
+    """Return the picture and the box of each token as columns of the table of tokens."""
     sides = ("left", "top", "right", "bottom")
-    return {"image": image.tolist()} | {side: box[:, at].tolist() for at, side in enumerate(sides)}
+    return {"image": image.tolist()} | {side: box[:, i].tolist() for i, side in enumerate(sides)}

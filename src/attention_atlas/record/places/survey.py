@@ -1,9 +1,9 @@
-"""Do the patches of a vision tower sit where we think? The model is asked.
+"""Are the patches of a vision tower where we expect them? The model is run to find out.
 
-Before the first attention a token depends on its own patch alone. So some patches are altered and
-the queries that change are compared with those expected. A tower that orders its patches in another
-way (windows packed together, tokens put after them) is asked patch by patch in binary: as many runs
-as a patch's number has digits. What still does not fit gets no places.
+Before the first attention a token depends on its own patch alone. So some patches are altered, and
+the queries that change are compared with those expected to. If a tower has another order (windows
+packed together, other tokens after them), each patch's number is found in binary: one run for each
+digit, in which the patches with that digit are altered. If that fails too, tokens get no places.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,13 @@ from attention_atlas.record.places.patch_seats import Ints, Seats, base_cells, t
 from attention_atlas.record.watch.layers import layers_of
 from attention_atlas.record.watch.ways import Watch
 
-_AGREE = 0.9  # chance that an altered patch's token changes more than another one's
-_FEWEST = 4  # patches: below this nothing can be told
+_AGREE = 0.9  # chance that an altered patch's token changes more than another token
+_FEWEST = 4  # with fewer patches than this, nothing can be found out
 
 
 @dataclass
 class Survey:
-    """What is known of each tower of a model."""
+    """The order of patches in each tower of a model, as far as it is known."""
 
     loaded: Loaded
     look: Watch
@@ -35,7 +35,7 @@ class Survey:
     orders: dict[Any, Ints | None] = field(default_factory=dict)
 
     def seats(self, path: str, module: str, n: int, first: bool, item: Encoded) -> Seats | None:
-        """The seats of a stream's n tokens; `first` says that they come straight from patches."""
+        """Return the seats of a stream's n tokens; `first`: they come directly from patches."""
         shown = shown_of(item)
         if shown is None:
             return None
@@ -57,28 +57,28 @@ class Survey:
 
     def _agrees(self, seats: Seats, path: str, item: Encoded, shown: Shown) -> bool:
         cells = base_cells(self.loaded.model, path, shown)
-        there = np.flatnonzero(~np.isnan(seats.box).any(1))
-        if cells is None or len(cells[0].image) < _FEWEST or len(there) < _FEWEST:
+        boxed = np.flatnonzero(~np.isnan(seats.box).any(1))
+        if cells is None or len(cells[0].image) < _FEWEST or len(boxed) < _FEWEST:
             return True
-        dice = np.random.default_rng(0)
+        generator = np.random.default_rng(0)
         base = cells[0]
-        chosen = dice.random(len(base.image)) < 1 / 8
-        chosen[dice.integers(len(chosen))] = True
+        chosen = generator.random(len(base.image)) < 1 / 8
+        chosen[generator.integers(len(chosen))] = True
         change = self._change(path, item, cells[1], chosen)
         if change is None or len(change) != len(seats.image):
             return True
         altered = {name for name, flag in zip(base.names, chosen, strict=True) if flag}
-        expected = np.array([seats.names[place] in altered for place in there])
+        expected = np.array([seats.names[place] in altered for place in boxed])
         if expected.all() or not expected.any():
             return bool(expected.any())
-        hit, miss = change[there][expected], change[there][~expected]
+        hit, miss = change[boxed][expected], change[boxed][~expected]
         wins = (hit[:, None] > miss[None]).mean() + 0.5 * (hit[:, None] == miss[None]).mean()
         return bool(wins >= _AGREE)
 
     def _order(self, path: str, n: int, item: Encoded, where: list[Any]) -> Ints | None:
-        """(N,): which patch each token is of, -1: none, as the model itself tells it."""
-        # Noise instead of the input's own picture: the answer then depends on its shape alone, and
-        # serves every input of that shape, whichever comes first.
+        """Return the number of each token's patch (N,), -1: none, found by altering patches."""
+        # Noise instead of the input's picture: the order then depends on the shape alone, so that
+        # it is the same for every input of that shape.
         noise = torch.Generator().manual_seed(0)
         pixels = torch.randn(item.tensors["pixel_values"].shape, generator=noise)
         item = replace(item, tensors={**item.tensors, "pixel_values": pixels})
@@ -94,7 +94,7 @@ class Survey:
     def _change(
         self, path: str, item: Encoded, where: list[Any], chosen: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.float64] | None:
-        """(N,): how much the first queries of a tower change when the chosen patches do."""
+        """Return how much each query of a tower's first layer changes with some patches, (N,)."""
         pixels = item.tensors["pixel_values"].clone().contiguous()
         flat = pixels if pixels.dim() < 4 else pixels.view(-1, *pixels.shape[-3:])
         flat = flat.view(-1, flat.shape[-1]) if pixels.dim() < 4 else flat
@@ -107,39 +107,39 @@ class Survey:
         return np.asarray((after - before).abs().amax(1).double().cpu().numpy())
 
     def _queries(self, path: str, item: Encoded) -> Tensor | None:
-        """(N, H · D) of the first layer of a tower."""
+        """Return the queries of a tower's first layer, (N, H · D)."""
         tensors, _ = collate([item], self.loaded)
         for layer in layers_of(self.look(tensors)):
             if layer.tower_key == (path, False):
                 parts = [call.query.float() for call in layer.steps[0]]
                 rows = [part.transpose(1, 2).flatten(2).flatten(0, 1) for part in parts]
-                found = torch.cat(rows)
-                return found if found.shape[1] else None
+                queries = torch.cat(rows)
+                return queries if queries.shape[1] else None
         return None
 
 
 def shown_of(item: Encoded) -> Shown | None:
-    """What an input's pixels show; of ready-made pixels, themselves."""
+    """Return what an input's pixels show; pixels given as a tensor show themselves."""
     pixels = item.tensors.get("pixel_values")
     return item.shown or (None if pixels is None else whole(pixels.shape))
 
 
 def _shapes(item: Encoded) -> tuple[Any, ...]:
-    """What the order of patches may depend on."""
+    """Return the shapes on which the order of patches may depend."""
     grids = sorted(name for name in item.tensors if "grid" in name or "shape" in name)
     values = (tuple(item.tensors[name].flatten().tolist()) for name in grids)
     return tuple(item.tensors["pixel_values"].shape), *values
 
 
 def _taken(base: Seats, order: Ints) -> Seats:
-    """The seats in another order; -1: none, a token of the model's own."""
+    """Return the seats in another order; -1 is a token of the model that has no patch."""
     none = order < 0
     names = [
-        base.names[at] if at >= 0 else "[CLS]" if place == 0 else f"[REG{place}]"
-        for place, at in enumerate(order)
+        base.names[patch] if patch >= 0 else "[CLS]" if place == 0 else f"[REG{place}]"
+        for place, patch in enumerate(order)
     ]
     image, row, column = (
-        np.where(none, -1, one[order]) for one in (base.image, base.row, base.column)
+        np.where(none, -1, numbers[order]) for numbers in (base.image, base.row, base.column)
     )
     box = np.where(none[:, None], np.nan, base.box[order])
     return Seats(image, row, column, box, names, none.tolist())

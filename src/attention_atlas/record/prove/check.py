@@ -1,4 +1,4 @@
-"""Can this model be captured exactly? Nothing is stored; the receipt is the answer."""
+"""Can this model be captured exactly? The receipt tells; nothing is stored."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from attention_atlas.names.errors import ModelError
 from attention_atlas.record.prove.receipt import try_ways
 from attention_atlas.store.manifest import Receipt
 
-# Of unequal length, so that padding is put to the test too.
+# Of different length, so that padding is tested too.
 _TEXTS = (
     "The nurse gave the old man his medicine, because she knew that he needed it.",
     "Why not?",
@@ -29,21 +29,21 @@ def check(
     seed: int = 0,
     **loading: Any,
 ) -> Receipt:
-    """The receipt of a model, on inputs of your own or on a few made for it.
+    """Return the receipt of a model, for your inputs or a few sample inputs.
 
-    `.exact`, `.worst_error`, `.how`, and a line a layer in `.layers`. `loading` are the fields of
-    `Loading`: device, dtype, revision, trust_remote_code, gguf_file.
+    Read `.exact`, `.worst_error`, `.how`, and one entry per layer in `.layers`. `loading` are the
+    fields of `Loading`: device, dtype, revision, trust_remote_code, gguf_file.
     """
     loaded = load(model, tokenizer, **loading)
     if inputs is None:
         items = sample_inputs(loaded, seed)
     else:
-        items = [encode(loaded, one) for one in read_inputs(inputs)[:3]]
+        items = [encode(loaded, given) for given in read_inputs(inputs)[:3]]
     return try_ways(loaded, items, seed).receipt
 
 
 def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:
-    """A few inputs of the kind the model takes, asked of the model."""
+    """Return a few inputs of the kind that the model takes."""
     kind = getattr(loaded.model, "main_input_name", "input_ids")
     dice = torch.Generator().manual_seed(seed)
     if kind == "input_ids" and loaded.tokenizer is not None:
@@ -55,8 +55,8 @@ def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:
     if kind in ("input_features", "input_values"):
         return [encode(loaded, _sound(loaded, seconds, dice)) for seconds in (1.0, 0.5)]
     raise ModelError(
-        f"{type(loaded.model).__name__} takes {kind}, and no sample of that can be made up; "
-        "give an input of your own"
+        f"{type(loaded.model).__name__} takes {kind}, for which there are no sample inputs; "
+        "give your own input"
     )
 
 
@@ -76,7 +76,7 @@ def _picture(loaded: Loaded, dice: torch.Generator) -> torch.Tensor:
 
 
 def _sound(loaded: Loaded, seconds: float, dice: torch.Generator) -> Input:
-    """Make up noise, at the rate that the model hears."""
+    """Return noise at the sampling rate of the model."""
     rate = getattr(part(loaded.processor, "feature_extractor"), "sampling_rate", 16_000)
     noise = torch.randn(int(seconds * rate), generator=dice) / 10
     return Input("audio", audio=noise.numpy(), rate=rate)

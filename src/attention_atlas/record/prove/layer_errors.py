@@ -1,4 +1,4 @@
-"""How far is one layer, as we recompute it, from what the model did?"""
+"""How far is one layer, as we recompute it, from what the model computed?"""
 
 import math
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ Weights = npt.NDArray[np.float32]
 
 @dataclass
 class Finding:
-    """What the trial learned of one layer."""
+    """What the trial found out about one layer."""
 
     weights_error: float = 0.0
     output_error: float = 0.0
@@ -32,22 +32,25 @@ class Finding:
     in_odd_parts: bool = False
 
     def add(self, parts: list[Piece], layer: LayerCalls) -> None:
+        """Compare the pieces of one input with the model's own weights or output."""
         call = layer.first
         for part in parts:
-            own = own_weights(part)
-            self.causal &= _looks_back(own)
+            actual = own_weights(part)
+            self.causal &= _looks_back(actual)
             if not part.query.shape[-1]:  # weights only: they are the model's own
-                self.weights_error = worst(self.weights_error, 0.0 if sane(own) else math.nan)
+                self.weights_error = worst(self.weights_error, 0.0 if sane(actual) else math.nan)
                 continue
             exact, rounded = (_recomputed(part, call, half) for half in (False, True))
-            if part.weights is None:  # fused attention shows no weights, so compare what they move
+            if part.weights is None:  # fused attention gives no weights, so compare the output
                 error = _moved_error(part, exact)
                 self.weights_error = worst(self.weights_error, error)
                 self.stored_error = worst(self.stored_error, _difference(rounded, exact))
             else:
-                like = _recomputed_in_half(part, call) if part.query.dtype in HALVES else exact
-                self.weights_error = worst(self.weights_error, _difference(like, own))
-                self.stored_error = worst(self.stored_error, _difference(rounded, own))
+                like_model = (
+                    _recomputed_in_half(part, call) if part.query.dtype in HALVES else exact
+                )
+                self.weights_error = worst(self.weights_error, _difference(like_model, actual))
+                self.stored_error = worst(self.stored_error, _difference(rounded, actual))
 
     def receipt(self, tower: str, number: int, bound: float) -> LayerReceipt:
         stored = self.stored_error
@@ -63,7 +66,7 @@ class Finding:
             names = ", ".join(sorted(self.unknown))
             return f"the model passes unknown arguments to attention: {names}"
         if self.in_odd_parts:
-            return "it runs in parts that do not add up to the text"
+            return "it runs in parts that together are not the text"
         if not self.weights_error <= bound:
             return f"recomputed weights are off by {self.weights_error:.1e}"
         if not self.output_error <= bound:
@@ -72,25 +75,26 @@ class Finding:
 
 
 def bound_of(dtype: torch.dtype) -> float:
-    """How far weights may be off and still count as exact: 1e-5, or four steps of half precision.
+    """Return how large an error of exact weights may be: 1e-5, or four steps of half precision.
 
     In half precision the model rounds its logits before the softmax, so its weights are compared
-    with the same formula in the same precision. How far the float32 weights of the atlas are from
-    the model's is then the model's own rounding, and stands in the receipt as the stored error.
+    with the same formula in the same precision. The difference between the float32 weights of the
+    atlas and the model's is then the model's own rounding; the receipt has it as the stored error.
 
-    1e-5 is a promise and no bound of rounding. Two float32 runs agree to about eps · L where L is
+    1e-5 is a promise, not a bound of rounding. Two float32 runs agree to about eps · L where L is
     the largest logit: a layer whose logits pass 84 may keep 1e-5 on one machine and miss it on
-    another. It is then called not exact, and its error stands in the receipt.
+    another. It is then called not exact, and the receipt has its error.
     """
     return 4 * float(torch.finfo(dtype).eps) if dtype in HALVES else BOUND
 
 
 def worst(a: float, b: float) -> float:
-    """The larger error; NaN is the largest."""
+    """Return the larger error; NaN is the largest."""
     return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
 
 
 def own_weights(part: Piece) -> Weights:
+    """Return the model's own weights (H, n, m); if it gave none, 1 where a key may be seen."""
     if part.weights is not None:
         return np.asarray(part.weights.float().cpu().numpy())
     return np.where(part.form.visible(part.query.shape[1], part.key.shape[1]), 1, 0).astype("f4")
@@ -111,7 +115,7 @@ def _recomputed(part: Piece, call: Call, half: bool) -> Weights:
 
 
 def _recomputed_in_half(part: Piece, call: Call) -> Weights:
-    """The formula in the model's own precision, step by step as eager attention has it."""
+    """Return the weights (H, n, m) in the model's precision, by the steps of eager attention."""
     heads, n, m = part.query.shape[0], part.query.shape[1], part.key.shape[1]
     keys = spread(part.key[None], heads)[0]
     logits = (part.query @ keys.transpose(-1, -2)) * call.scale
@@ -145,6 +149,7 @@ def _moved_error(part: Piece, weights: Weights) -> float:
 
 
 def relative_error(a: Tensor, b: Tensor) -> float:
+    """Return the largest difference, relative to the largest number of `b`."""
     if a.shape != b.shape:
         return math.inf
     size = max(1e-6, float(b.abs().max())) if b.numel() else 1.0
@@ -157,6 +162,7 @@ def _looks_back(weights: Weights) -> bool:
 
 
 def sane(weights: Weights) -> bool:
+    """Tell whether weights can come from a softmax: finite, not negative, sums at most one."""
     return bool(
         np.isfinite(weights).all() and (weights >= 0).all() and weights.sum(-1).max() < 1.001
     )

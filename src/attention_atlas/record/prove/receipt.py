@@ -1,8 +1,8 @@
 """Is what we recompute what the model computed?
 
-Before a capture a few inputs are run plainly and watched in each way in turn. For every layer the
-weights recomputed by the reader's own NumPy are compared with the weights the model itself used,
-and the layer's output with that of the plain run. The first way that is exact everywhere is taken.
+Before a capture a few inputs are run plainly, and watched in each way in turn. For every layer the
+weights that the reader's NumPy code recomputes are compared with the weights that the model used,
+and the layer's output with that of the plain run. The first way with no inexact layer is taken.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ from attention_atlas.store.manifest import Receipt
 
 @dataclass
 class Trial:
-    """How this model is captured: what the trial settled."""
+    """The result of trying a model in one way: how to capture it, and how exact that is."""
 
     way: str
     fast: bool
@@ -48,8 +48,8 @@ class Trial:
     ends: dict[tuple[TowerKey, int], Ends]
     layers: list[LayerCalls]
     receipt: Receipt
-    own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # of each input tried
-    made: Made = field(default_factory=dict)  # by linear layers, of the first input tried
+    own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # by input tried
+    made: Made = field(default_factory=dict)  # outputs of linear layers, of the first batch
 
 
 @dataclass
@@ -61,11 +61,11 @@ class TrialInputs:
 
 
 class Unsuited(Exception):  # noqa: N818 (a signal to try the next way, not an error)
-    """A model cannot be watched in one way; the message says why."""
+    """The signal that a model cannot be watched in one way; the message says why."""
 
 
 def try_ways(loaded: Loaded, items: list[Encoded], seed: int = 0) -> Trial:
-    """Try each way on a few inputs; gives the first exact one, else the best, its faults named."""
+    """Try each way on a few inputs; return the trial of the first exact way, else of the best."""
     trials: list[Trial] = []
     against: list[str] = []
     for way in WAYS:
@@ -99,7 +99,7 @@ def _with_reasons(trial: Trial, against: list[str]) -> Trial:
 
 
 def _fault(receipt: Receipt) -> str:
-    """What is wrong with a trial that is not exact."""
+    """Return a sentence that says why a receipt is not exact."""
     for layer in receipt.layers:
         if not layer.exact:
             return f"layer {layer.layer} of {layer.tower}: {layer.reason}"
@@ -107,7 +107,7 @@ def _fault(receipt: Receipt) -> str:
 
 
 def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Trial:
-    """As a batch if that is exact; else one by one, for some models do look at padding."""
+    """Try one way on a batch if that is exact, else input by input: some models see padding."""
     together = _together(loaded, items)
     if together is not None:
         with suppress(CannotSplit):
@@ -117,7 +117,7 @@ def _try(loaded: Loaded, items: list[Encoded], way: str, seed: int) -> Trial:
     try:
         return _compare(loaded, _one_by_one(loaded, items), way, seed)
     except CannotSplit as problem:
-        raise Unsuited("what it runs cannot be told apart by input") from problem
+        raise Unsuited("its attention cannot be split by input") from problem
 
 
 def _together(loaded: Loaded, items: list[Encoded]) -> TrialInputs | None:
@@ -135,12 +135,12 @@ def _one_by_one(loaded: Loaded, items: list[Encoded]) -> TrialInputs:
 
 @contextmanager
 def _faults_of_model() -> Iterator[None]:
-    """What a model raises while it runs speaks against the way; all else is an error of the run."""
+    """Turn an exception of the model into Unsuited; leave our own errors and lack of memory."""
     try:
         yield
     except (AtlasError, MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as problem:  # models fail in every possible way; the next way may do
+    except Exception as problem:  # models raise all kinds of errors; the next way may work
         raise Unsuited(f"{type(problem).__name__}: {problem}") from problem
 
 
@@ -152,7 +152,7 @@ def _compare(loaded: Loaded, given: TrialInputs, way: str, seed: int) -> Trial:
 
 
 class Comparison:
-    """A model watched in one way, laid beside its plain runs, batch by batch."""
+    """A comparison of a model watched in one way with its plain runs, batch by batch."""
 
     def __init__(self, model: Any, way: str, seed: int):
         self.model, self.way, self.seed = model, way, seed
@@ -166,7 +166,7 @@ class Comparison:
         self.made: Made = {}
 
     def add(self, tensors: dict[str, Tensor], real: dict[str, Tensor]) -> None:
-        """Run one batch, watched and plainly."""
+        """Run one batch, watched and plainly, and add its errors to the findings."""
         with _faults_of_model():
             calls = observe(self.model, tensors, self.way, detail=True, seed=self.seed)
         layers = layers_of(calls)
@@ -188,13 +188,13 @@ class Comparison:
     def _beside_plain(
         self, tensors: dict[str, Tensor], layers: list[LayerCalls], calls: list[Call]
     ) -> dict[str, float]:
-        """The error of each module's output; what plain runs show and we did not see is noted."""
+        """Return the error of each module's output; note attention that only plain runs show."""
         modules = {layer.first.module for layer in layers}
         with _faults_of_model():
-            with linear_outputs(self.model, modules) as made:
+            with linear_outputs(self.model, modules) as outputs_of_linear:
                 plain = plain_run(self.model, tensors, modules, self.seed)
             errors = output_errors(self.model, tensors, plain, self.way, self.fast, self.seed)
-        self.made = self.made or made
+        self.made = self.made or outputs_of_linear
         self.missing |= unseen(self.model, plain, calls, self.way)
         return errors
 
@@ -217,12 +217,12 @@ class Comparison:
                 self.own[row - batch][name] = _block_diagonal([own_weights(part) for part in parts])
 
     def trial(self, alone: bool) -> Trial:
-        """What was learned of the whole model."""
+        """Return the trial of the whole model."""
         causal = {
             tower
             for tower in self.names
             if not tower[1]
-            and all(one.causal for (key, _), one in self.findings.items() if key == tower)
+            and all(layer.causal for (key, _), layer in self.findings.items() if key == tower)
         }
         names = _renamed(self.model, self.layers, causal, self.names, self.own)
         bound = bound_of(self.model.dtype)
@@ -249,7 +249,7 @@ def _renamed(
     before: dict[TowerKey, str],
     own: list[dict[tuple[str, int], Weights]],
 ) -> dict[TowerKey, str]:
-    """Names again, now that it is known which towers are causal."""
+    """Name the towers again, now that causal ones are known; return the names, change `own`."""
     after = name_towers(model, layers, causal)
     new = {before[group]: after[group] for group in before}
     for weights in own:

@@ -1,12 +1,12 @@
-"""Does the run itself, batch by batch, still give what we recompute?
+"""Does what we recompute still agree with the model, in each batch of the capture?
 
-The receipt is made on a few inputs; the run has masks and paddings of its own. So in every batch a
+The receipt is made on a few inputs; other batches have other masks and padding. So in every batch a
 few rows of every layer are recomputed, of its first and its last input (the most and the least
-padded, for a batch is sorted by length), and the output they move is compared with the output the
-model's own attention gave. The same rows tell whether fp16 is fine enough for the stored vectors.
+padded, since a batch is sorted by length), and their output is compared with the output of the
+model's own attention. The same rows show whether fp16 is fine enough for the stored vectors.
 
-The rows are put aside while the model runs, and the rest is rounded at once, so that the memory of
-one layer serves the next; the rows of all layers are checked together after.
+The rows are copied while the model runs, and the rest is rounded at once, so that one layer's
+memory is free for the next. The rows of all layers are checked together afterwards.
 """
 
 from collections.abc import Hashable
@@ -24,7 +24,7 @@ ROWS = 8
 
 @dataclass
 class Lighten:
-    """What stays of a call: its vectors in fp16, but for modules where that is too coarse."""
+    """A function that reduces a call to sampled rows and vectors in fp16, where that is enough."""
 
     fine: set[str] = field(default_factory=set)  # modules whose vectors stay as they are
     everything: bool = False  # round nothing
@@ -39,7 +39,7 @@ class Lighten:
         return light
 
     def _in_half(self, call: Call) -> Call:
-        """Values stay as they are where one of them is beyond the range of fp16."""
+        """Return a call in fp16, but with float32 values if one is beyond the range of fp16."""
         low, high = torch.aminmax(call.value) if call.value.numel() else (0.0, 0.0)
         fits = max(-float(low), float(high)) < torch.finfo(torch.float16).max
         query, key = self._ends(call)
@@ -49,7 +49,7 @@ class Lighten:
         return light
 
     def _ends(self, call: Call) -> tuple[Tensor, Tensor]:
-        """Queries and keys that two calls in a row share are one tensor afterwards too."""
+        """Return queries and keys in fp16; successive calls that share them still do after."""
         if self._last is not None:
             before, light = self._last
             if all(same_memory(getattr(before, x), getattr(call, x)) for x in ("query", "key")):
@@ -71,9 +71,9 @@ def _rows(n: int, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class Errors:
-    """The largest of sampled rows: of weights by fp16 rounding, and of the output (relative).
+    """The largest errors of sampled rows: of weights by fp16 rounding, and of output (relative).
 
-    What a row gives to padding is an error of the output, for an atlas has no place to show it.
+    Weight on padding counts as an error of the output, since an atlas has no column for it.
     """
 
     rounding: float
@@ -81,25 +81,25 @@ class Errors:
 
 
 def spot_check(samples: list[Sample], queries: Tensor | None, keys: Tensor | None) -> list[Errors]:
-    """The errors of each sample; samples of one shape are checked at one go.
+    """Return the errors of each sample; samples of one shape are checked together.
 
-    queries, keys  (B, N) and (B, M) bool, which places are not padding; None: all.
+    queries, keys  (B, N) and (B, M) bool: which places are not padding; None: all
     """
     alike: dict[Hashable, list[int]] = {}
     for index, sample in enumerate(samples):
         alike.setdefault(_shape(sample, index), []).append(index)
-    found: dict[int, Errors] = {}
+    by_index: dict[int, Errors] = {}
     for group in alike.values():
         first = samples[group[0]]
         together = _joined([samples[index].call for index in group])
         counts, pads = _counted(first, queries, keys)
         errors = _errors(together, len(group), counts, pads)
-        found |= dict(zip(group, errors, strict=True))
-    return [found[index] for index in range(len(samples))]
+        by_index |= dict(zip(group, errors, strict=True))
+    return [by_index[index] for index in range(len(samples))]
 
 
 def _shape(sample: Sample, index: int) -> Hashable:
-    """Equal for samples that can be joined along the batch."""
+    """Return a key that is equal for samples that can be joined along the batch."""
     call = sample.call
     terms = (call.key, call.value, call.mask, call.bias, call.output)
     if call.sink is not None:
@@ -123,7 +123,7 @@ def _joined(calls: list[Call]) -> Call:
 def _counted(
     sample: Sample, queries: Tensor | None, keys: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Which of the sampled rows are real (B, rows), and which keys are padding (B, 1, 1, M)."""
+    """Return which sampled rows are real (B, rows), and which keys are padding (B, 1, 1, M)."""
     size, rows = len(sample.call.query), sample.rows
     if queries is None or queries.shape != (sample.batch, sample.queries):
         counts = torch.ones(size, len(rows), dtype=torch.bool, device=rows.device)
@@ -135,7 +135,7 @@ def _counted(
 
 
 def _errors(call: Call, parts: int, counts: Tensor, pads: Tensor | None) -> list[Errors]:
-    """Of a call that joins `parts` samples along its batch."""
+    """Return the errors of each sample of a call that joins `parts` samples along its batch."""
     weights = call.softmax(call.logits())  # (parts · B, H, rows, M)
     rounded = call.softmax(call.logits(half=True))
     rounding = _largest((weights - rounded).abs().amax((1, 3)), counts, parts)
@@ -153,6 +153,6 @@ def _errors(call: Call, parts: int, counts: Tensor, pads: Tensor | None) -> list
 
 
 def _largest(by_row: Tensor, counts: Tensor, parts: int) -> Tensor:
-    """(parts,); NaN and overflow count as the largest error there is."""
+    """Return the largest error of each sample, (parts,); NaN counts as infinite."""
     by_part = by_row.nan_to_num(torch.inf).view(parts, -1, by_row.shape[1])  # (parts, B, rows)
     return by_part.masked_fill(~counts, 0.0).amax((1, 2))

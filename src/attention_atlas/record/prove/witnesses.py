@@ -1,7 +1,7 @@
-"""Did we change what the model does, or miss some of it?
+"""Did we change what the model does, or miss some of its attention?
 
-The watched run is laid beside a plain run; and two witnesses, the tracer and the maps the model
-returns itself, tell of attention that we did not see.
+The watched run is compared with a plain run. Two witnesses, the tracer and the maps that the model
+itself returns, show attention that we did not see.
 """
 
 import math
@@ -20,10 +20,10 @@ from attention_atlas.record.watch.ways import observe
 def output_errors(
     model: Any, tensors: dict[str, Tensor], plain: Plain, way: str, fast: bool, seed: int
 ) -> dict[str, float]:
-    """By module, how far its output in the capturing run is from its output in a plain run.
+    """Return, by module, the error of its output in the watched run against a plain run.
 
-    The plain run at hand is one of eager attention, with witnesses in it. Where it is off, one
-    without them, and with the fused attention of a fast capture, has the last word.
+    `plain` is a run of eager attention with witnesses. If it differs, a run without them, and with
+    the fused attention of a fast capture, decides.
     """
     modules = set(plain.outputs)
     with module_outputs(model, modules) as watched:
@@ -51,7 +51,7 @@ def _output_error(plain: list[Tensor], watched: list[Tensor]) -> float:
 
 
 def unseen(model: Any, plain: Plain, calls: list[Call], way: str) -> set[str]:
-    """Attention that happens without our seeing it, as two other ways of looking tell."""
+    """Return the modules whose attention the two witnesses show and we did not record."""
     seen = {call.module for call in calls}
     traced, returned = plain.traced, plain.returned
     missing: set[str] = set()
@@ -66,31 +66,31 @@ def unseen(model: Any, plain: Plain, calls: list[Call], way: str) -> set[str]:
     ]
     if recorded:
         missing |= {
-            f"the model's own {one.module}"
-            for one in returned
-            if _is_attention(one) and not _among(_rows(one.weights), recorded, 10 * bound)
+            f"the model's own {call.module}"
+            for call in returned
+            if _is_attention(call) and not _among(_rows(call.weights), recorded, 10 * bound)
         }
     return missing
 
 
 def _is_attention(returned: Call) -> bool:
-    """Some models return scores from before the softmax; those prove nothing."""
+    """Tell whether a returned map holds weights; some models return logits, which prove nothing."""
     assert returned.weights is not None
     return sane(returned.weights.float().cpu().numpy())
 
 
 def _means_heads(returned: Call, call: Call) -> bool:
-    """Some models return the mean over heads in the place of each head."""
+    """Tell whether a model returns the mean over heads in place of each head."""
     weights = returned.weights
     assert weights is not None
     return weights.shape[1] > 1 and bool((weights[:, :1] == weights[:, 1:2]).all())
 
 
 def _rows(weights: Tensor | None) -> Tensor:
-    """Each row as one number, sorted: two maps with the same rows have the same numbers.
+    """Return each row as one number, sorted: two maps with the same rows have the same numbers.
 
-    The number is the product with one fixed random vector, so rows are told apart however the
-    model folds heads, windows and batch.
+    The number is the product with a fixed random vector, so rows can be compared whatever the
+    order of heads, windows and batch.
     """
     assert weights is not None
     dice = torch.Generator().manual_seed(weights.shape[-1])
@@ -100,5 +100,6 @@ def _rows(weights: Tensor | None) -> Tensor:
 
 def _among(rows: Tensor, recorded: list[Tensor], bound: float) -> bool:
     return any(
-        one.shape == rows.shape and bool((one - rows).abs().max() <= bound) for one in recorded
+        other.shape == rows.shape and bool((other - rows).abs().max() <= bound)
+        for other in recorded
     )

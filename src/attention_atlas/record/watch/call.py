@@ -1,4 +1,4 @@
-"""What does one call of attention look like, whoever recorded it?
+"""What is known about one call of attention, in whichever way it was recorded?
 
 Axes: B batch, H heads, G key/value groups, N queries, M keys, D width.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 @dataclass
 class Call:
-    """One softmax(q kᵀ) v as it happened, with everything needed to compute it again."""
+    """One softmax(q kᵀ) v of the model, with everything needed to compute it again."""
 
     module: str  # path of the attention module in the model
     tower: str  # path of the nearest enclosing model
@@ -31,16 +31,16 @@ class Call:
     sink: Tensor | None = None  # (H,)
     weights: Tensor | None = None  # (B, H, N, M) the model's own, where it gave them
     output: Tensor | None = None  # (B, N, H, E) before the output projection
-    unknown: tuple[str, ...] = ()  # keyword arguments we do not know the meaning of
+    unknown: tuple[str, ...] = ()  # keyword arguments whose meaning we do not know
     rounding: float = 0.0  # how exactly `bias` is known: the tracer finds it by subtraction
-    samples: tuple["Sample", ...] = ()  # what is left of the vectors as the model had them
+    samples: tuple["Sample", ...] = ()  # rows as the model had them, when the rest is rounded
 
     @property
     def tower_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
 
     def sampled(self, inputs: slice, rows: Tensor) -> "Call":
-        """The same call for some inputs and some of their queries, copied from the whole."""
+        """Return a copy of the call for some inputs and some of their queries."""
         mask = self.mask
         if mask is None and self.causal:
             mask = (torch.arange(self.key.shape[2], device=rows.device) <= rows[:, None])[
@@ -48,27 +48,27 @@ class Call:
             ]
         query, keys = self.query[inputs][:, :, rows], self.key.shape[2]
 
-        def some(x: Tensor) -> Tensor:  # one that all inputs share is laid beside each of them
+        def selected(x: Tensor) -> Tensor:  # a tensor that all inputs share is expanded
             return x.expand(len(query), *x.shape[1:]) if len(x) == 1 else x[inputs]
 
-        mask = None if self.mask is None else rows_of(some(self.mask), rows, keys)
+        mask = None if self.mask is None else rows_of(selected(self.mask), rows, keys)
         if mask is None and self.causal:
             past = torch.arange(keys, device=rows.device) <= rows[:, None]
             mask = past.expand(len(query), 1, *past.shape)
         return replace(
             self,
             query=query,
-            key=some(self.key).clone(),
-            value=some(self.value).clone(),
+            key=selected(self.key).clone(),
+            value=selected(self.value).clone(),
             mask=mask,
-            bias=None if self.bias is None else rows_of(some(self.bias), rows, keys),
+            bias=None if self.bias is None else rows_of(selected(self.bias), rows, keys),
             causal=False,
             weights=None,
-            output=None if self.output is None else some(self.output)[:, rows],
+            output=None if self.output is None else selected(self.output)[:, rows],
         )
 
     def logits(self, half: bool = False) -> Tensor:
-        """(B, H, N, M) in float32; `half` rounds the vectors as an fp16 store would."""
+        """Return the logits, float32 (B, H, N, M); `half` rounds the vectors to fp16 first."""
         query, key = self.query, self.key
         if half:
             query, key = query.half(), key.half()
@@ -84,7 +84,7 @@ class Call:
         return logits + self.mask.float()
 
     def softmax(self, logits: Tensor) -> Tensor:
-        """(B, H, N, M): what logits come to, with the sink taking part."""
+        """Return the weights of some logits (B, H, N, M); a sink takes part in the softmax."""
         if self.sink is None:
             return torch.softmax(logits, -1)
         sink = self.sink.float().reshape(1, -1, 1, 1).expand(*logits.shape[:-1], 1)
@@ -93,7 +93,7 @@ class Call:
 
 @dataclass
 class Sample:
-    """A few rows of a call, to check what became of the rest."""
+    """A few rows of a call, for checking the whole call."""
 
     call: Call
     inputs: slice
@@ -103,13 +103,13 @@ class Sample:
 
 
 def spread(grouped: Tensor, heads: int) -> Tensor:
-    """(B, G, M, D) → (B, H, M, D): each head beside the group it reads."""
+    """Repeat each group for its heads; return (B, H, M, D) from (B, G, M, D)."""
     times = heads // grouped.shape[1]
     return grouped if times == 1 else grouped.repeat_interleave(times, dim=1)
 
 
 def rows_of(term: Tensor, rows: Tensor, keys: int) -> Tensor:
-    """Some rows of a mask or bias whose row axis may be shared and whose keys may be too many."""
+    """Return some rows of a mask or bias, whose rows may be shared and whose keys too many."""
     term = term[..., :keys]
     return term if term.shape[-2] == 1 else term[..., rows, :]
 
@@ -119,11 +119,12 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def first_tensor(output: Any) -> Tensor | None:
-    """The tensor a module mainly gives back, from whatever it wraps it in."""
+    """Return the main tensor of a module's output, which may be nested, or None."""
     if isinstance(output, Tensor):
         return output
     if hasattr(output, "values") and callable(output.values):
         output = tuple(output.values())
     if isinstance(output, tuple | list):
-        return next((found for one in output if (found := first_tensor(one)) is not None), None)
+        tensors = (first_tensor(item) for item in output)
+        return next((tensor for tensor in tensors if tensor is not None), None)
     return None

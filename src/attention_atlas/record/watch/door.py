@@ -1,8 +1,8 @@
-"""How does every attention of a model pass through our hands, without touching its code?
+"""How does every attention call of a model pass through our code, without changing the model's?
 
-For one pass the model runs under a name by which transformers finds our attention function
-(`registry`). Models that test for the name "eager" get it under that name. What is done with the
-attention that passes is the business of hooks: recording, gates for gradients, edits.
+For one pass the model runs with an implementation name by which transformers finds our attention
+function (`registry`). Models that test for the name "eager" get it under that name. Hooks decide
+what to do with the attention: recording, gates for gradients, edits.
 
     model ─ query, key, value, mask ─▶ hook.before … ─▶ attention ─▶ hook.after … ─▶ output ─ model
 """
@@ -24,9 +24,9 @@ from attention_atlas.record.watch.setting import Setting
 
 @dataclass
 class Passing:
-    """One attention on its way through the door.
+    """One attention call that passes through the door.
 
-    A hook puts new tensors in place of these; it never writes into them, for they are the model's.
+    A hook replaces these tensors; it never writes into them, since they are the model's.
     """
 
     site: Site
@@ -43,16 +43,16 @@ class Passing:
 
 
 class Hook(Protocol):
-    """Reads or changes what passes through the door.
+    """An object that reads or changes what passes through the door.
 
     before  may replace query, key, value, mask and options
-    after   may replace weights or output; from new weights the door computes the output anew,
+    after   may replace weights or output; from new weights the door computes the output again,
             unless the hook replaced that too
     """
 
     @property
     def needs_weights(self) -> bool:
-        """Whether attention must be run so that it gives its weights."""
+        """Tell whether attention must be run so that it gives its weights."""
 
     def before(self, passing: Passing) -> None: ...
 
@@ -60,10 +60,10 @@ class Hook(Protocol):
 
 
 class Door:
-    """The way of a model's attention through some hooks, in their order, while open.
+    """A context in which a model's attention passes through some hooks, in their order.
 
     way        "named": our function under our own name; "eager": under the name "eager"
-    fast       run torch's fused attention as a plain run would; else the model's own eager code
+    fast       run torch's fused attention, as a plain run does; else the model's own eager code
     seed, gradients  as in Setting
     """
 
@@ -87,7 +87,7 @@ class Door:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Let the model run: one forward pass, or several as `generate` makes them."""
+        """Set the model up for one forward pass, or for several as in `generate`."""
         with (
             self._setting.held(),
             registry.as_eager(self._by_eager),
@@ -97,14 +97,14 @@ class Door:
             yield
 
     def knows(self, module: nn.Module) -> bool:
-        """Whether the module is part of this door's model."""
+        """Tell whether the module is part of this door's model."""
         return module in self._location.names
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
         options: dict[str, Any],
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Run one attention between its hooks; gives output and weights as the model wants them."""
+        """Run one attention call between its hooks; return output and weights for the model."""
         where = self._location.of(module)
         passing = Passing(*where, module, self.fast, query, key, value, mask, options)
         for hook in self.hooks:
@@ -123,14 +123,14 @@ class Door:
 
 
 def _moved(passing: Passing) -> Tensor:
-    """(B, N, H, E): what the weights move, by the steps and in the layout of eager attention."""
+    """Return the output (B, N, H, E) of the weights, by the steps of eager attention."""
     weights, before = passing.weights, passing.output
     assert weights is not None
     value = spread(passing.value, weights.shape[1])
     output = (weights.to(value.dtype) @ value).transpose(1, 2).contiguous()
     if output.shape != before.shape:
         raise ModelError(
-            f"{passing.site.module} gives an output of {tuple(before.shape)} and its weights move "
-            f"{tuple(output.shape)}, so its weights cannot be changed"
+            f"the weights of {passing.site.module} cannot be changed: its output has shape "
+            f"{tuple(before.shape)}, and one recomputed from weights has {tuple(output.shape)}"
         )
     return output

@@ -1,7 +1,8 @@
 """How much would the loss change if a head's output grew or shrank a little?
 
-Every head gets a gate of one on what it moves, at each visit to its module; the size of the loss's
-slope along the gate is its gradient importance (Michel et al. 2019). The model is not changed.
+The output of every head is multiplied by a gate of one, at each visit to its module. The absolute
+gradient of the loss at the gate is the head's gradient importance (Michel et al. 2019). The model
+is not changed.
 """
 
 from typing import Any
@@ -23,7 +24,7 @@ MASKED = 0.15  # of the tokens, for models that fill in masks
 
 
 class Gates:
-    """A hook that multiplies what each head moves by a gate of one, and keeps the gates."""
+    """A hook that multiplies each head's output by a gate of one, and keeps the gates."""
 
     needs_weights = False
 
@@ -31,19 +32,20 @@ class Gates:
         self.by_visit: dict[tuple[str, int], Tensor] = {}  # of (module, visit): (H,)
 
     def before(self, passing: Passing) -> None:
-        """Nothing to do: gates stand behind attention."""
+        """Do nothing: the gates come after attention."""
 
     def after(self, passing: Passing) -> None:
+        """Multiply the output by the gates."""
         output = passing.output
         key = passing.site.module, passing.site.visit
-        if key not in self.by_visit:  # one gate for all parts in which a visit takes its input
+        if key not in self.by_visit:  # all parts of one visit share their gates
             fine = torch.promote_types(output.dtype, torch.float32)  # slopes are sums
             ones = torch.ones(output.shape[2], dtype=fine, device=output.device)
             self.by_visit[key] = ones.requires_grad_()
         passing.output = output * self.by_visit[key][None, None, :, None].to(output.dtype)
 
     def slopes(self, loss: Tensor) -> dict[tuple[str, int], npt.NDArray[np.float64]]:
-        """|∂ loss / ∂ gate| of each visit: (H,)."""
+        """Return |∂ loss / ∂ gate| of each visit, (H,)."""
         slopes = torch.autograd.grad(loss, list(self.by_visit.values()))
         return {
             key: slope.abs().double().cpu().numpy()
@@ -54,11 +56,12 @@ class Gates:
 def gradient_importance(
     atlas: StoredAtlas, loaded: Loaded, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """(inputs, heads): |∂ loss / ∂ gate|, heads in the order of `atlas.heads()`."""
+    """Return |∂ loss / ∂ gate|, (inputs, heads), heads in the order of `atlas.heads()`."""
     way = atlas.receipt.how
     if way not in ("named", "eager"):
         raise ModelError(
-            f"{loaded.name} writes its attention out by hand, so its heads cannot be given gates"
+            f"{loaded.name} does not call transformers' attention function, so its heads cannot be "
+            "given gates; measure with gradients=False, or on the command line without --model"
         )
     dice = torch.Generator().manual_seed(seed)
     gates = Gates()
@@ -91,14 +94,14 @@ def _text(row: Any, number: int) -> Input:
 
 
 def _tensors(atlas: StoredAtlas, loaded: Loaded, given: Input) -> dict[str, Tensor]:
-    """An input as it was captured, on the model's device."""
+    """Return the tensors of an input as it was captured, on the model's device."""
     truncate = bool(atlas.manifest.options.get("truncate"))
     tensors = encode(loaded, given, truncate=truncate).tensors
     return {name: tensor.to(loaded.model.device) for name, tensor in tensors.items()}
 
 
 def _loss(loaded: Loaded, tensors: dict[str, Tensor], role: str, dice: torch.Generator) -> Tensor:
-    """Nats a token: of the next token, or of masked ones."""
+    """Return the loss in nats per token: of the next token, or of masked tokens."""
     ids = tensors["input_ids"]
     masks = role != "causal"
     if masks:
@@ -106,8 +109,8 @@ def _loss(loaded: Loaded, tensors: dict[str, Tensor], role: str, dice: torch.Gen
     logits = getattr(loaded.model(**tensors), "logits", None)
     if logits is None or logits.dim() != 3 or logits.shape[-1] < loaded.model.config.vocab_size:
         raise ModelError(
-            f"{type(loaded.model).__name__} predicts no tokens, so it has no loss to take a "
-            "gradient of; give a model with its language head"
+            f"{type(loaded.model).__name__} predicts no tokens, so it has no loss; "
+            "give a model with its language head"
         )
     if masks:
         return F.cross_entropy(logits[hidden], ids[hidden])
@@ -119,7 +122,7 @@ def _masked(
 ) -> tuple[dict[str, Tensor], Tensor]:
     mask = getattr(loaded.tokenizer, "mask_token_id", None)
     if mask is None:
-        raise ModelError(f"{loaded.name} has no mask token, so it has no loss on a text of ours")
+        raise ModelError(f"{loaded.name} has no mask token, so it has no loss on a plain text")
     ids = tensors["input_ids"]
     hidden = torch.rand(ids.shape, generator=dice).to(ids.device) < MASKED
     hidden[0, int(torch.randint(1, max(2, ids.shape[1] - 1), (1,), generator=dice))] = True

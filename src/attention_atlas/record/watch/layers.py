@@ -2,8 +2,8 @@
 
 Calls are grouped by the model that made them and by whether they look at another sequence. Within a
 tower a layer's number is its index in the model's own list of layers, so that layers without
-attention keep their numbers; where that index does not rise call by call (shared layers, nested
-stages) the calls are counted instead.
+attention count too. If that index does not rise from call to call (shared layers, nested stages),
+the calls are counted instead.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ TowerKey = tuple[str, bool]  # path of the tower's model, cross or not
 
 @dataclass(frozen=True)
 class LayerCalls:
-    """All calls of one layer: one a forward pass, or several where it takes its input in parts."""
+    """All calls of one layer: one per forward pass, or several if it takes its input in parts."""
 
     tower_key: TowerKey
     number: int
@@ -33,8 +33,8 @@ class LayerCalls:
 
 
 def layers_of(calls: list[Call]) -> list[LayerCalls]:
-    """The layers in the order they first ran."""
-    found: dict[tuple[TowerKey, int], list[tuple[Call, ...]]] = {}
+    """Group calls into layers; return them in the order in which they first ran."""
+    steps_of: dict[tuple[TowerKey, int], list[tuple[Call, ...]]] = {}
     depths: dict[tuple[TowerKey, int], int] = {}
     for step in sorted({call.step for call in calls}):
         towers: dict[TowerKey, dict[tuple[str, int], list[Call]]] = {}
@@ -46,16 +46,16 @@ def layers_of(calls: list[Call]) -> list[LayerCalls]:
             parts = [_merged(part) for part in visits.values()]
             numbers, depth = _numbers([part[0] for part in parts])
             for number, part in zip(numbers, parts, strict=True):
-                found.setdefault((key, number), []).append(tuple(part))
+                steps_of.setdefault((key, number), []).append(tuple(part))
                 depths[key, number] = depth
     return [
         LayerCalls(key, number, depths[key, number], tuple(steps))
-        for (key, number), steps in found.items()
+        for (key, number), steps in steps_of.items()
     ]
 
 
 def _merged(calls: list[Call]) -> list[Call]:
-    """Calls with the very same queries and keys are one attention that moves two sets of values."""
+    """Join successive calls with the same queries and keys into one call with all their values."""
     merged = calls[:1]
     for call in calls[1:]:
         last = merged[-1]
@@ -84,7 +84,7 @@ def _numbers(firsts: list[Call]) -> tuple[list[int], int]:
 def name_towers(
     model: nn.Module, layers: list[LayerCalls], causal: set[TowerKey]
 ) -> dict[TowerKey, str]:
-    """A short name for each tower: encoder, decoder, cross, vision, text…"""
+    """Return a short name for each tower: encoder, decoder, cross, vision, text…"""
     towers = list(dict.fromkeys(layer.tower_key for layer in layers))
     lone = len({key for key in towers if not key[1]}) == 1
     names: dict[TowerKey, str] = {}
@@ -120,7 +120,7 @@ def _plain(last: str) -> str:
 
 
 def stream_side(path: str) -> str:
-    """Whether a path lies in the encoder or the decoder of a model that has both."""
+    """Return "encoder" or "decoder" if a path is inside one of them, else ""."""
     for part in path.split("."):
         if "decoder" in part:
             return "decoder"
@@ -130,13 +130,13 @@ def stream_side(path: str) -> str:
 
 
 def modality(model: nn.Module, path: str) -> str:
-    """What a tower reads: "text", "vision" or "audio", asked of its model."""
+    """Return what a tower reads, "text", "vision" or "audio", as its model says."""
     try:
         owner: Any = model.get_submodule(path)
     except AttributeError:  # a name from output_attentions, not a part of the model
         owner = model
-    said = getattr(owner, "input_modalities", None) or "text"
-    kinds = {said} if isinstance(said, str) else set(said)
+    declared = getattr(owner, "input_modalities", None) or "text"
+    kinds = {declared} if isinstance(declared, str) else set(declared)
     if kinds & {"image", "video"} or _last(path).startswith(("vis", "image")):
         return "vision" if "text" not in kinds or owner is not model else "text"
     return "audio" if "audio" in kinds and "text" not in kinds else "text"

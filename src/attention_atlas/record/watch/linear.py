@@ -1,4 +1,4 @@
-"""What do the linear layers of an attention module give for the first tokens of an input?"""
+"""What do the linear layers of an attention module return for the first tokens of an input?"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +14,8 @@ Made = dict[str, list[tuple[nn.Module, Tensor]]]  # by attention module: layer, 
 
 @contextmanager
 def linear_outputs(model: nn.Module, modules: set[str]) -> Iterator[Made]:
-    """Keep what the linear layers inside some attention modules give back."""
-    made: Made = {}
+    """Record the outputs of the linear layers inside some attention modules; yield them."""
+    outputs: Made = {}
     listeners = []
     for name in modules:
         try:
@@ -25,9 +25,9 @@ def linear_outputs(model: nn.Module, modules: set[str]) -> Iterator[Made]:
         for inner in owner.modules():
             weight = getattr(inner, "weight", None)
             if isinstance(weight, Tensor) and weight.dim() == 2:
-                listeners.append((inner, _keep_in(made.setdefault(name, []))))
+                listeners.append((inner, _keep_in(outputs.setdefault(name, []))))
     with outputs_told(listeners):
-        yield made
+        yield outputs
 
 
 def _keep_in(kept: list[tuple[nn.Module, Tensor]]) -> Keep:

@@ -1,8 +1,8 @@
-"""Where in the model are we right now?
+"""Which layer of the model is running at this moment?
 
-Attention functions are told their module but not their layer: `layer_idx` counts caches, shared
-modules run many times, hybrids skip layers. So we follow the model as it runs: hooks keep the stack
-of modules being entered, and the layer is the place in the outermost list of layers on that stack.
+Attention functions get their module but not their layer: `layer_idx` counts caches, shared modules
+run many times, hybrids skip layers. So hooks keep the stack of modules that are running, and the
+layer is the place in the outermost list of layers on that stack.
 """
 
 import re
@@ -20,16 +20,16 @@ _CROSS = re.compile(r"cross|encoder_attn|encdec|enc_dec|encoder_decoder|attn2", 
 
 @dataclass(frozen=True)
 class Site:
-    """One entrance of one attention module."""
+    """One visit to one attention module."""
 
     module: str  # its path in the model
-    visit: int  # how often this forward pass had entered it before: ALBERT has one for all layers
+    visit: int  # how often this forward pass ran it before: ALBERT has one module for all layers
     step: int  # which forward pass: 0, then one for each generated token
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What lies around an attention module."""
+    """The tower and the list of layers around an attention module."""
 
     tower: str  # path of the nearest enclosing model
     cross: bool  # whether it looks at another sequence
@@ -37,7 +37,7 @@ class Surroundings:
 
 
 class Location:
-    """The stack of modules that this thread runs, while this context is open."""
+    """A context that keeps the stack of modules that this thread runs."""
 
     def __init__(self, model: nn.Module):
         self.model = model
@@ -100,11 +100,11 @@ class Location:
             pass
 
     def innermost(self) -> nn.Module:
-        """The module with parts of its own that is running: the one whose attention this is."""
+        """Return the innermost running module that has submodules: its attention is running."""
         return next((m for m in reversed(self._stack) if any(m.children())), self.model)
 
     def of(self, module: nn.Module) -> tuple[Site, Surroundings]:
-        """Where the attention of `module` happens right now."""
+        """Return the site and the surroundings of the attention of `module` at this moment."""
         inner = (m for m in reversed(self._stack) if m in self._towers and m is not module)
         tower = next(inner, self.model)
         path = self.names.get(tower, "")
@@ -120,5 +120,5 @@ class Location:
 
 
 def _attends_never(module: nn.Module) -> bool:
-    """torch's own layers without parts: linear maps, norms, embeddings, most of all modules."""
+    """Tell whether a module is a torch layer without submodules, as most modules are."""
     return type(module).__module__.startswith("torch.nn.") and not any(module.children())

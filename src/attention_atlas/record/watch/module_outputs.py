@@ -1,4 +1,4 @@
-"""What does each module of a model give back while the model runs?"""
+"""What does each module of a model return while the model runs?"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from attention_atlas.record.watch.call import first_tensor
 
-Keep = Callable[[nn.Module, Any], None]  # is told a module and what it gave back
+Keep = Callable[[nn.Module, Any], None]  # called with a module and its output
 
 
 @contextmanager
 def outputs_told(listeners: Iterable[tuple[nn.Module, Keep]]) -> Iterator[None]:
-    """Tell each function what its module gives back in this thread."""
+    """Call each function with the outputs of its module in this thread."""
     thread = get_ident()
 
     def hook_of(keep: Keep) -> Callable[..., None]:
@@ -34,7 +34,7 @@ def outputs_told(listeners: Iterable[tuple[nn.Module, Keep]]) -> Iterator[None]:
 
 @contextmanager
 def module_outputs(model: nn.Module, modules: set[str]) -> Iterator[dict[str, list[Tensor]]]:
-    """Keep copies of what some modules give back, by their paths."""
+    """Record copies of the outputs of some modules; yield them by path."""
     outputs: dict[str, list[Tensor]] = {name: [] for name in modules}
 
     def keep_in(kept: list[Tensor]) -> Keep:

@@ -1,8 +1,8 @@
-"""What did one layer do with one input, pads taken out?
+"""What did one layer do with one input, without its padding?
 
-A batch is cut into inputs, an input into the softmax problems (pieces) that it was run as: one for
-nearly all models, several for windows and packed images, and the steps of a generation joined into
-one. Only here do N×N masks exist, and only until they are compressed.
+A batch is cut into inputs, and an input into pieces, one per softmax: one for nearly all models,
+several for windows and packed images. The steps of a generation are joined into one piece. N×N
+masks exist only here, until they are compressed.
 """
 
 from collections.abc import Hashable
@@ -22,21 +22,21 @@ Places = slice | Tensor  # the places of a sequence that are not padding
 
 
 def places(real: Tensor) -> Places:
-    """(N,) bool → a slice where the real places are in one run, as they nearly always are."""
-    where = real.nonzero().flatten()
-    if not len(where):
+    """Return the indexes of the real places of (N,) bool, as a slice if they are successive."""
+    indexes = real.nonzero().flatten()
+    if not len(indexes):
         return slice(0, 0)
-    first, last = int(where[0]), int(where[-1])
-    return slice(first, last + 1) if last - first + 1 == len(where) else where
+    first, last = int(indexes[0]), int(indexes[-1])
+    return slice(first, last + 1) if last - first + 1 == len(indexes) else indexes
 
 
 class CannotSplit(Exception):  # noqa: N818 (a signal to run inputs one at a time, not an error)
-    """The rows of a call cannot be told apart by input."""
+    """The signal that the rows of a call cannot be split by input."""
 
 
 @dataclass
 class Piece:
-    """One softmax problem of one input."""
+    """One softmax of one input."""
 
     query: Tensor  # (H, n, D)
     key: Tensor  # (G, m, D)
@@ -48,16 +48,17 @@ class Piece:
 
 @dataclass
 class Forms:
-    """Forms by the tensors they came from: most layers share one mask."""
+    """A cache of forms by the tensors they came from, since most layers share one mask."""
 
     _known: dict[Hashable, tuple[Form, Call]] = field(default_factory=dict)
 
     def of(self, call: Call, row: int, queries: Places, keys: Places) -> Form:
+        """Return the form of input `row` of a call, without padding."""
         n, m = call.query.shape[2], call.key.shape[2]
         key = (_memory(call.mask), _memory(call.bias), row, call.causal, n, m)
         if key not in self._known:
             form = _form(call, row, queries, keys)
-            self._known[key] = (form, call)  # the call keeps its tensors where they are
+            self._known[key] = (form, call)  # keeps the tensors alive, so their addresses stay
         return self._known[key][0]
 
 
@@ -73,7 +74,7 @@ def pieces(
     keys: Places,
     forms: Forms,
 ) -> list[Piece]:
-    """The pieces of input `row` of a batch."""
+    """Return the pieces of input `row` of a batch."""
     if len(layer.steps) > 1:
         return [_joined(layer)]
     calls = layer.steps[0]
@@ -107,20 +108,20 @@ def _form(call: Call, row: int, queries: Places, keys: Places) -> Form:
     return compress(_term(call, row)[:, _index(queries)][:, :, _index(keys)], call.rounding)
 
 
-def _index(some: Places) -> slice | npt.NDArray[np.intp]:
-    return some if isinstance(some, slice) else np.asarray(some.cpu().numpy())
+def _index(real: Places) -> slice | npt.NDArray[np.intp]:
+    return real if isinstance(real, slice) else np.asarray(real.cpu().numpy())
 
 
 def _term(call: Call, row: int) -> Term:
-    """(H or 1, N, M): mask and bias of one batch row; a bool mask alone stays bool."""
+    """Return mask and bias of one batch row, (H or 1, N, M); a bool mask alone stays bool."""
     n, m = call.query.shape[2], call.key.shape[2]
 
-    def one(x: Tensor) -> Tensor:
+    def of_row(x: Tensor) -> Tensor:
         x = x[min(row, len(x) - 1), ..., :m]
         return x.expand(x.shape[0], n, m)
 
-    mask = None if call.mask is None else one(call.mask)
-    bias = None if call.bias is None else one(call.bias).float()
+    mask = None if call.mask is None else of_row(call.mask)
+    bias = None if call.bias is None else of_row(call.bias).float()
     if mask is None:
         assert bias is not None
         if call.causal:
@@ -136,7 +137,7 @@ def _term(call: Call, row: int) -> Term:
 
 
 def _joined(layer: LayerCalls) -> Piece:
-    """The steps of a generation as one problem: each step adds its queries and its newest keys."""
+    """Join the steps of a generation into one piece; each adds its queries and newest keys."""
     if any(len(calls) > 1 or len(calls[0].query) > 1 for calls in layer.steps):
         raise CannotSplit
     calls = [calls[0] for calls in layer.steps]
@@ -177,7 +178,7 @@ def _additive(call: Call) -> npt.NDArray[np.float32]:
 def _stacked(
     calls: list[Call], rows_of: object, total: int, cross: bool, empty: float
 ) -> npt.NDArray[np.float32]:
-    """(H or 1, Σ n, m): the rows of all steps; keys a cache has dropped count as `empty`."""
+    """Return the rows of all steps, (H or 1, Σ n, m); keys dropped from a cache are `empty`."""
     assert callable(rows_of)
     blocks, seen = [], 0
     for call in calls:

@@ -1,4 +1,4 @@
-"""What does a model do when it is run plainly? The runs that the watched one is compared with."""
+"""What does a model do when it is run plainly? Watched runs are compared with these runs."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from attention_atlas.record.watch.ways import observe
 
 @dataclass
 class Plain:
-    """One plain run under eager attention, and what three witnesses say of it."""
+    """One plain run with eager attention, and what three witnesses recorded of it."""
 
     outputs: dict[str, list[Tensor]]  # by module
     traced: list[Call]
@@ -26,9 +26,9 @@ class Plain:
 def plain_run(
     model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int = 0
 ) -> Plain:
-    """Run the model with all witnesses in one pass where it bears them together, else apart.
+    """Run the model with all witnesses in one pass if that works, else one by one.
 
-    Tracer and maps are witnesses only, so whatever way a model has of defeating them is no error.
+    Tracer and maps are only witnesses, so it is no error if a model does not work with them.
     """
     tracer = Tracer(model, batch=len(next(iter(tensors.values()))))
     eager = Setting(model, "eager", seed)
@@ -51,7 +51,7 @@ def plain_run(
 def plain_outputs(
     model: PreTrainedModel, tensors: dict[str, Tensor], modules: set[str], seed: int, name: str
 ) -> dict[str, list[Tensor]]:
-    """Run the model with the attention called `name`; gives what each of `modules` gave back."""
+    """Run the model with the attention called `name`; return the outputs of each of `modules`."""
     with Setting(model, name, seed).held(), module_outputs(model, modules) as outputs:
         model(**tensors)
     return outputs

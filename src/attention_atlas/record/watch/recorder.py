@@ -1,4 +1,4 @@
-"""What is kept of each attention that passes?"""
+"""What is recorded of each attention call that passes through the door?"""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,10 +41,10 @@ _KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux", "scaling", "dropout"}
 
 
 class Recorder:
-    """A hook that keeps each attention as a Call.
+    """A hook that records each attention call as a Call.
 
     detail  keep the model's own weights as well
-    light   what is to stay of each call, when not all of it
+    light   a function that reduces each call to what is kept; None keeps all of it
     """
 
     def __init__(self, *, detail: bool = False, light: Callable[[Call], Call] | None = None):
@@ -52,14 +52,15 @@ class Recorder:
         self.calls: list[Call] = []
 
     def take(self) -> list[Call]:
-        """Empty the recorder; gives the calls so far."""
+        """Return the calls so far and forget them."""
         calls, self.calls = self.calls, []
         return calls
 
     def before(self, passing: Passing) -> None:
-        """Nothing to do: what passes is read once it is final."""
+        """Do nothing: a call is recorded once it is final."""
 
     def after(self, passing: Passing) -> None:
+        """Record the call."""
         call = self._call(passing)
         self.calls.append(call if self.light is None else self.light(call))
 
@@ -94,7 +95,7 @@ def _is_unknown(name: str, value: Any) -> bool:
 
 
 def _is_causal(passing: Passing) -> bool:
-    """What torch's fused attention makes of a missing mask, as transformers calls it."""
-    said = passing.options.get("is_causal")
-    said = getattr(passing.module, "is_causal", True) if said is None else said
-    return bool(said) and passing.query.shape[2] > 1
+    """Tell whether torch's fused attention, as transformers calls it, is causal without a mask."""
+    declared = passing.options.get("is_causal")
+    declared = getattr(passing.module, "is_causal", True) if declared is None else declared
+    return bool(declared) and passing.query.shape[2] > 1

@@ -1,8 +1,8 @@
-"""How does transformers come to call our attention function, in our thread and no other?
+"""How is transformers made to call our attention function, only in our thread?
 
-transformers looks its attention function up by name. Ours is registered under names of our own,
-with a mask function beside it (without one the mask is silently None). It asks what this thread has
-interposed, and runs the model's own attention where that is nothing.
+transformers finds its attention function by name. Ours is registered under our own names, with a
+mask function (without one the mask is silently None). It calls what this thread has interposed, and
+runs the model's own attention if nothing is.
 """
 
 import sys
@@ -24,56 +24,56 @@ Attention = Callable[..., tuple[Tensor, Tensor | None]]
 
 
 class Interposed(Protocol):
-    """What runs the attention of one model in place of transformers."""
+    """An object that runs the attention of one model in place of transformers."""
 
     def knows(self, module: nn.Module) -> bool:
-        """Whether the module is part of that model."""
+        """Tell whether the module is part of that model."""
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
         options: dict[str, Any],
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """Run one attention; gives output and weights as the model wants them."""
+        """Run one attention call; return output and weights for the model."""
 
 
 def _attend(plain: Attention) -> Attention:
-    """The function that transformers calls; `plain` is for runs that are none of ours."""
+    """Return the function that transformers calls; it calls `plain` in runs that are not ours."""
 
     def attend(
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
         attention_mask: Tensor | None = None, **options: Any,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        here: Interposed | None = getattr(_active, "interposed", None)
-        if here is None or not here.knows(module):
+        interposed: Interposed | None = getattr(_active, "interposed", None)
+        if interposed is None or not interposed.knows(module):
             return plain(module, query, key, value, attention_mask, **options)
-        return here.attend(module, query, key, value, attention_mask, options)
+        return interposed.attend(module, query, key, value, attention_mask, options)
 
     return attend
 
 
 def own_eager(module: nn.Module, *tensors: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
-    """Run the eager attention that the module itself would run."""
+    """Run the module's own eager attention; return output and weights."""
     return _eager_of(type(module).__mro__)(module, *tensors, **options)
 
 
 def fused(module: nn.Module, *tensors: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
-    """Run torch's fused attention as transformers calls it; it gives no weights."""
-    found: Attention = ALL_ATTENTION_FUNCTIONS["sdpa"]
-    return found(module, *tensors, **options)
+    """Run torch's fused attention as transformers calls it; return output and no weights."""
+    attention: Attention = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    return attention(module, *tensors, **options)
 
 
 @cache
 def _eager_of(classes: tuple[type, ...]) -> Attention:
-    """The eager attention function of the file that a module's forward was written in.
+    """Return the eager attention function of the file that defines a module's forward.
 
     classes  the module's own class first, then those that it inherits from
     """
     for cls in sorted(classes, key=lambda cls: "forward" not in vars(cls)):
-        found: Attention | None = getattr(
+        function: Attention | None = getattr(
             sys.modules.get(cls.__module__), "eager_attention_forward", None
         )
-        if found is not None:
-            return found
+        if function is not None:
+            return function
     raise LookupError(f"{classes[0].__name__} has no eager attention function of its own")
 
 
@@ -81,7 +81,7 @@ _OURS_EAGER, _OURS_FAST = _attend(own_eager), _attend(fused)
 
 
 def register() -> None:
-    """Make our names known to transformers; they stay, for another thread may be using them."""
+    """Register our names with transformers; they stay, since another thread may use them."""
     for name, function, kind in ((EAGER, _OURS_EAGER, "eager"), (FAST, _OURS_FAST, "sdpa")):
         AttentionInterface.register(name, function)
         AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS[kind])
@@ -89,7 +89,7 @@ def register() -> None:
 
 @contextmanager
 def interposing(interposed: Interposed) -> Iterator[None]:
-    """Let what this thread runs pass through `interposed`."""
+    """Let all attention of this thread pass through `interposed` inside the block."""
     outer = getattr(_active, "interposed", None)
     _active.interposed = interposed
     try:
@@ -100,7 +100,7 @@ def interposing(interposed: Interposed) -> Iterator[None]:
 
 @contextmanager
 def as_eager(wanted: bool) -> Iterator[None]:
-    """Our function under the name "eager" for one pass; other threads get their own through it."""
+    """Register our function as "eager" inside the block; it runs other threads' own attention."""
     functions = AttentionInterface._global_mapping
     before = functions.get("eager")
     if wanted:

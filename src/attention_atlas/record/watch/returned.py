@@ -1,4 +1,4 @@
-"""What do the maps say that a model returns itself, asked for `output_attentions`?"""
+"""Which attention maps does a model itself return, when asked for `output_attentions`?"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,14 +9,14 @@ from attention_atlas.record.watch.call import Call
 
 
 def output_calls(outputs: Any, prefix: str = "") -> list[Call]:
-    """The tensors of `output_attentions` as calls without vectors."""
+    """Return the tensors of `output_attentions` as calls without vectors."""
     calls = []
     for name, value in outputs.items() if hasattr(outputs, "items") else ():
         if "attention" in name and isinstance(value, tuple | list):
             maps = list(_maps(value))
             calls += [
-                _weights_only(prefix + name, number, len(maps), one)
-                for number, one in enumerate(maps)
+                _weights_only(prefix + name, number, len(maps), weights)
+                for number, weights in enumerate(maps)
             ]
         elif hasattr(value, "items"):
             calls += output_calls(value, f"{name}.")
@@ -24,11 +24,11 @@ def output_calls(outputs: Any, prefix: str = "") -> list[Call]:
 
 
 def _maps(nested: Any) -> Iterator[Tensor]:
-    for one in nested.values() if isinstance(nested, Mapping) else nested:
-        if isinstance(one, Tensor):
-            yield one
-        elif isinstance(one, tuple | list | Mapping):
-            yield from _maps(one)
+    for item in nested.values() if isinstance(nested, Mapping) else nested:
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, tuple | list | Mapping):
+            yield from _maps(item)
 
 
 def _weights_only(name: str, number: int, total: int, weights: Tensor) -> Call:

@@ -1,7 +1,7 @@
-"""Under what does a model run for us, and how is everything put back?
+"""In which state does a model run for us, and how is its own state restored?
 
-Attention implementation, evaluation mode, gradients and random numbers are set for one pass and put
-back after it. Between passes the model and the process are as they were.
+Attention implementation, evaluation mode, gradients and random numbers are set for one pass and
+restored after it. Between passes the model and the process are as they were.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Setting:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Run the model under this setting, while no other thread runs or loads one for us."""
+        """Apply this setting inside the block; no other thread runs or loads a model for us."""
         with (
             EXCLUSIVE,
             self._implementation(),
@@ -91,12 +91,12 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def _names_under(model: PreTrainedModel, name: str) -> list[tuple[Any, str]]:
-    """Each config of a model, and the implementation it gets when the model is asked for `name`."""
+    """Return each config of a model, and the implementation that it gets for `name`."""
     with EXCLUSIVE:
         configs = configs_of(model)
         before = [config._attn_implementation_internal for config in configs]
         level = logging.get_verbosity()
-        logging.set_verbosity_error()  # some models cannot do what we ask for, as we know
+        logging.set_verbosity_error()  # some models warn that they lack this implementation
         try:
             model.set_attn_implementation(name)
             return [(config, config._attn_implementation_internal) for config in configs]
@@ -107,23 +107,23 @@ def _names_under(model: PreTrainedModel, name: str) -> list[tuple[Any, str]]:
 
 
 def configs_of(model: PreTrainedModel) -> list[Any]:
-    """The configs of a model and all of its parts."""
-    found: dict[int, Any] = {}
+    """Return the configs of a model and of all its submodels."""
+    by_id: dict[int, Any] = {}
 
     def add(config: Any) -> None:
-        if config is None or id(config) in found:
+        if config is None or id(config) in by_id:
             return
-        found[id(config)] = config
+        by_id[id(config)] = config
         for key in getattr(config, "sub_configs", {}):
             add(getattr(config, key, None))
 
     for module in model.modules():
         if isinstance(module, PreTrainedModel):
             add(module.config)
-    return list(found.values())
+    return list(by_id.values())
 
 
 def runs_fused(model: PreTrainedModel) -> bool:
-    """Whether a plain run of this model, and of each of its parts, uses torch's fused attention."""
-    with EXCLUSIVE:  # another thread may be running it under another name
+    """Tell whether plain runs of this model and all its submodels use torch's fused attention."""
+    with EXCLUSIVE:  # another thread may be running it with another implementation
         return all(config._attn_implementation_internal == "sdpa" for config in configs_of(model))

@@ -1,10 +1,9 @@
-"""How do we see attention in a model that writes it out by hand?
+"""How do we see attention in a model that does not call transformers' attention function?
 
-Some models never call transformers' attention function. Under eager attention they still multiply
-queries by keys, add things, take a softmax and multiply by values, in torch. A TorchFunctionMode
-watches those operations go by and follows the product until it meets the values. Nothing is
-patched, so the run is the plain run. Whatever was added to the logits is found by subtraction:
-logits − scale · q kᵀ is mask and bias together.
+With eager attention such a model still multiplies queries by keys, adds mask and bias, takes a
+softmax and multiplies by values, in torch. A TorchFunctionMode sees those operations and follows
+the product until it is multiplied by the values. Nothing is patched, so the run is the plain run.
+Mask and bias together are found by subtraction: logits − scale · q kᵀ.
 """
 
 from dataclasses import replace
@@ -33,7 +32,7 @@ _SHAPES = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten",
     "swapaxes", "swapdims", "__getitem__", "movedim",
 }  # fmt: skip
-# Torch hands its multi-head attention to a mode whole; this copy of it is seen step by step.
+# A mode sees torch's multi-head attention as one operation; of this copy it sees each step.
 _MULTI_HEAD = FunctionType(
     F.multi_head_attention_forward.__code__,
     {**vars(F), "has_torch_function": lambda _tensors: False},
@@ -42,14 +41,14 @@ _MULTI_HEAD = FunctionType(
 
 
 class Tracer(TorchFunctionMode):
-    """Records the attention calls of a model while open; eager attention must be set."""
+    """A context that records the attention calls of a model; eager attention must be set."""
 
     def __init__(self, model: PreTrainedModel, *, batch: int, detail: bool = False):
         super().__init__()
         self.model, self.batch, self.detail = model, batch, detail
         self.calls: list[Call] = []
         self._location = Location(model)
-        self._inside = False  # below torch's own multi-head attention, whose body we enter
+        self._inside = False  # inside torch's own multi-head attention
 
     def __enter__(self) -> "Tracer":
         if not self._inside:
@@ -63,7 +62,7 @@ class Tracer(TorchFunctionMode):
             self._location.__exit__(*problem)
 
     def take(self) -> list[Call]:
-        """Empty the tracer; gives the calls so far."""
+        """Return the calls so far and forget them."""
         calls, self.calls = self.calls, []
         return calls
 
@@ -89,13 +88,13 @@ class Tracer(TorchFunctionMode):
             self._follow(getattr(func, "__name__", ""), output, args, kwargs)
         return output
 
-    # What each operation does to the trail --------------------------------------------------
+    # How each operation changes the trail ---------------------------------------------------
 
     def _follow(
         self, name: str, out: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         tensors = _tensors(args, kwargs)
-        trail = next((t for one in tensors if (t := trail_of(one)) is not None), None)
+        trail = next((t for tensor in tensors if (t := trail_of(tensor)) is not None), None)
         if name in _PRODUCTS and len(tensors) >= 2:
             if trail is not None and trail.logits is not None:
                 self._finish(name, out, trail, tensors, args)
@@ -107,15 +106,15 @@ class Tracer(TorchFunctionMode):
             tie(out, replace(trail, logits=tensors[0]) if trail.logits is None else None)
         elif name in _SHAPES:
             tie(out, reshaped(trail, name, args, kwargs))
-        elif out.numel() == max(one.numel() for one in tensors if trail_of(one) is not None):
+        elif out.numel() == max(x.numel() for x in tensors if trail_of(x) is not None):
             tie(out, replace(trail, scale=trail.scale * factor_of(name, args)))
 
     def _finish(
         self, name: str, out: Tensor, trail: Trail, tensors: list[Tensor], args: tuple[Any, ...]
     ) -> None:
-        """softmax(…) has met the values: one attention call is complete."""
-        weights = next(one for one in tensors if trail_of(one) is trail)
-        value = next(one for one in tensors if one is not weights)
+        """Record the attention call that ends with this product of weights and values."""
+        weights = next(tensor for tensor in tensors if trail_of(tensor) is trail)
+        value = next(tensor for tensor in tensors if tensor is not weights)
         if name == "einsum":
             value, output = einsum_value(args[0], weights is tensors[0], value, out)
         else:
@@ -153,7 +152,7 @@ class Tracer(TorchFunctionMode):
         attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
         scale: float | None = None, enable_gqa: bool = False,
     ) -> None:  # fmt: skip
-        """A direct call of torch's fused attention says everything itself."""
+        """Record a direct call of torch's fused attention, from its arguments."""
         if query.dim() != 4:
             return
         mask = attn_mask
@@ -173,7 +172,7 @@ class Tracer(TorchFunctionMode):
         )
 
     def _at(self, module: nn.Module) -> dict[str, Any]:
-        """The fields of a Call that say where it happened."""
+        """Return the fields of a Call that say where in the model it is."""
         site, surroundings = self._location.of(module)
         return vars(site) | vars(surroundings)
 
@@ -184,9 +183,9 @@ def _detached(tensor: Tensor | None) -> Tensor | None:
 
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
     flat: list[Any] = []
-    for one in (*args, *kwargs.values()):
-        flat.extend(one if isinstance(one, list | tuple) else [one])
-    return [one for one in flat if isinstance(one, Tensor)]
+    for argument in (*args, *kwargs.values()):
+        flat.extend(argument if isinstance(argument, list | tuple) else [argument])
+    return [item for item in flat if isinstance(item, Tensor)]
 
 
 def _heads_last(output: Tensor | None) -> Tensor | None:
@@ -194,14 +193,14 @@ def _heads_last(output: Tensor | None) -> Tensor | None:
 
 
 class _Four:
-    """Brings tensors of one attention call into (B, H, rows, columns)."""
+    """A function that reshapes the tensors of one attention call to (B, H, rows, columns)."""
 
     def __init__(self, batch: int, weights: Tensor, heads: Any):
         self.batch, self.dims, self.heads = batch, weights.dim(), heads
         self.axis = None
         if self.dims == 5 and isinstance(heads, int):
-            found = [axis for axis in (1, 2) if weights.shape[axis] == heads]
-            self.axis = found[0] if found else None
+            axes = [axis for axis in (1, 2) if weights.shape[axis] == heads]
+            self.axis = axes[0] if axes else None
 
     def __call__(self, tensor: Tensor) -> Tensor | None:
         if tensor.dim() == 4:

@@ -1,6 +1,6 @@
-"""What do we know of a tensor on its way from queries and keys to the values?
+"""What does the tracer know about a tensor between the queries and keys and the values?
 
-The tracer ties a trail to the product of queries and keys, and to each tensor made of it.
+The tracer attaches a trail to the product of queries and keys, and to each tensor made from it.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _OVER = {"div", "div_", "__truediv__", "__itruediv__", "true_divide", "divide"}
 
 @dataclass(frozen=True)
 class Trail:
-    """What we know of a tensor on its way from q kᵀ to the values."""
+    """The origin of a tensor between q kᵀ and the values."""
 
     query: Tensor  # (..., N, D)
     key: Tensor  # (..., M, D)
@@ -26,12 +26,12 @@ class Trail:
 
 
 def trail_of(tensor: Tensor) -> Trail | None:
-    """The trail that a tensor carries."""
+    """Return the trail of a tensor, or None."""
     return getattr(tensor, "_atlas_trail", None)
 
 
 def tie(tensor: Tensor, trail: Trail | None) -> None:
-    """Let a tensor carry a trail."""
+    """Attach a trail to a tensor."""
     if trail is not None:
         tensor._atlas_trail = trail  # type: ignore[attr-defined]
 
@@ -39,7 +39,7 @@ def tie(tensor: Tensor, trail: Trail | None) -> None:
 def product_of(
     name: str, tensors: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Trail | None:
-    """The start of a trail, if this product could be queries by keys."""
+    """Return the start of a trail if this product could be queries by keys, else None."""
     scale = 1.0
     if name == "einsum":
         return _einsum_product(args[0], tensors)
@@ -71,7 +71,7 @@ def _einsum_product(equation: Any, tensors: list[Tensor]) -> Trail | None:
 def einsum_value(
     equation: Any, weights_first: bool, value: Tensor, out: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Value as (..., M, E) and output as (..., N, E), in the order of the weights' axes."""
+    """Return value (..., M, E) and output (..., N, E), in the order of the weights' axes."""
     labels = _labels(equation)
     assert labels is not None
     left, right, result = labels
@@ -100,8 +100,8 @@ def _permuted(tensor: Tensor, have: str, want: list[str]) -> Tensor | None:
 def reshaped(
     trail: Trail, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Trail | None:
-    """The trail of a tensor after it was reshaped."""
-    if trail.logits is not None:  # weights on their way to the values: only the numbers matter
+    """Return the trail of a tensor after it was reshaped."""
+    if trail.logits is not None:  # after the softmax the shape does not matter
         return trail
     rest = args[1:]
     return replace(
@@ -110,14 +110,14 @@ def reshaped(
 
 
 def factor_of(name: str, args: tuple[Any, ...]) -> float:
-    """By what a multiplication or division scales the logits; 1 for everything else."""
+    """Return the factor by which an operation scales the logits; 1 if it is no scaling."""
     if name not in _TIMES | _OVER or len(args) < 2:
         return 1.0
-    number = next((one for one in (args[1], args[0]) if _is_number(one)), None)
+    number = next((argument for argument in (args[1], args[0]) if _is_number(argument)), None)
     if number is None:
         return 1.0
     return float(number) if name in _TIMES else 1.0 / float(number)
 
 
-def _is_number(one: Any) -> bool:
-    return isinstance(one, int | float) or (isinstance(one, Tensor) and one.numel() == 1)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, Tensor) and value.numel() == 1)

@@ -1,8 +1,8 @@
-"""The four ways to watch a model run, in the order they are tried.
+"""In which ways can a model be watched? There are four, in the order in which they are tried.
 
 named    our attention function, registered under our own name
 eager    the same under the name "eager", for models that test for it
-trace    the operations themselves, for models that write attention out by hand
+trace    the operations themselves, for models that do not call an attention function
 outputs  what `output_attentions` returns: weights only, no vectors
 """
 
@@ -23,7 +23,7 @@ WAYS = ("named", "eager", "trace", "outputs")
 
 
 class Watch(Protocol):
-    """Runs one batch (or `run`, a generation, say) and gives the attention calls it made."""
+    """A function that runs one batch (or `run`, such as a generation) and returns its calls."""
 
     def __call__(
         self, tensors: dict[str, Tensor], run: Callable[..., Any] | None = None
@@ -40,13 +40,13 @@ def watching(
     seed: int = 0,
     hooks: Sequence[Hook] = (),
 ) -> Watch:
-    """Prepare to watch a model in one way; gives the function that runs it, batch by batch.
+    """Prepare to watch a model in one way; return the function that runs it, batch by batch.
 
     Each batch starts from the same random numbers, so a resumed run is the same run. Between
     batches the model is as it was.
 
-    light  what is to stay of each call, when not all of it
-    hooks  change what passes before it is recorded, in the first two ways
+    light  a function that reduces each call to what is kept; None keeps all of it
+    hooks  change each call before it is recorded; only in the first two ways
     """
     if way == "outputs":
         return _returned(model, seed)
@@ -56,7 +56,7 @@ def watching(
     door = Door(model, [*hooks, recorder], way=way, fast=fast, seed=seed)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
-        recorder.take()  # what a failed batch left behind
+        recorder.take()  # forget the calls of a failed batch
         with door.open():
             (run or model)(**tensors)
         return recorder.take()
@@ -71,7 +71,7 @@ def _returned(model: PreTrainedModel, seed: int) -> Watch:
         with eager.held():
             calls = output_calls(model(**tensors, output_attentions=True))
         if any(call.weights is not None and call.weights.dim() > 4 for call in calls):
-            raise ValueError("the maps it returns are cut into blocks of its own")
+            raise ValueError("it returns its maps in blocks")
         return calls
 
     return returned
@@ -85,7 +85,7 @@ def _traced(
     def traced(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
         tracer = Tracer(model, batch=len(next(iter(tensors.values()))), detail=detail)
         with eager.held():
-            with tracer:  # not for longer: it would follow our own arithmetic too
+            with tracer:  # no longer than this: it would record our own arithmetic too
                 (run or model)(**tensors)
             calls = tracer.take()
             return calls if light is None else [light(call) for call in calls]
@@ -102,5 +102,5 @@ def observe(
     detail: bool = False,
     seed: int = 0,
 ) -> list[Call]:
-    """Watch one forward pass; gives its attention calls."""
+    """Watch one forward pass; return its attention calls."""
     return watching(model, way, fast=fast, detail=detail, seed=seed)(tensors)

@@ -1,1 +1,1 @@
-"""How does what was seen become an atlas folder?"""
+"""How do recorded attention calls become an atlas folder?"""

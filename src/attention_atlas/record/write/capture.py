@@ -1,9 +1,9 @@
-"""Model + inputs → atlas folder.
+"""How does a model with its inputs become an atlas folder?
 
     load ─ read ─ plan (the receipt) ─┬─ shard ─ part of the journal ─┬─ join ─ manifest
                                       └─ shard ─ part of the journal ─┘
-Memory holds one shard at a time, and the one before it while it is written. A shard depends on the
-plan alone, so a capture that was killed and resumed writes the very same bytes.
+Memory holds one shard, and the previous one while it is written. A shard depends on the plan
+alone, so a capture that was killed and resumed writes the same bytes.
 """
 
 import shutil
@@ -46,26 +46,27 @@ def capture(
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
 ) -> StoredAtlas:
-    """Run a model over inputs and store its attention; returns the atlas for reading.
+    """Run a model over inputs and store its attention; return the atlas.
 
-    Without `path` the atlas lives in a temporary folder for as long as the object does. A folder
-    that a killed capture left behind is resumed; one that is whole and equal is just opened.
+    Without `path` the atlas is in a temporary folder, which is deleted with the returned object. An
+    interrupted capture in `path` is resumed; a finished one of the same model, inputs and options
+    is opened.
 
-    generate   let the model write that many tokens after each input and capture them as they come
+    generate   let the model write this many tokens after each input, and capture them too
     truncate   cut inputs that are too long for the model instead of refusing them
     """
     capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, shard_bytes)
     capturing.check()
-    runs_on = find_engine(engine)
+    chosen_engine = find_engine(engine)
     loading = Loading(device, dtype, revision, trust_remote_code, gguf_file)
     loaded = load(model, tokenizer, **vars(loading))
-    found = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
-    given, skipped = without_broken_pictures(found)
+    read = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
+    given, skipped = without_broken_pictures(read)
     corpus = Corpus(loaded, dict(enumerate(given)), truncate)
     folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     sent = _sent(model, tokenizer, loading)
     request = Request(capturing, limit, skipped, sent, overwrite, progress)
-    write_atlas(folder, corpus, request, runs_on)
+    write_atlas(folder, corpus, request, chosen_engine)
     atlas = StoredAtlas.open(folder)
     if path is None:
         weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
@@ -73,7 +74,7 @@ def capture(
 
 
 def _sent(model: Any, tokenizer: Any, loading: Loading) -> dict[str, Any] | None:
-    """Describe as JSON how another process loads this model; None for one given live."""
+    """Return, as JSON, how another process loads this model; None if it was given as an object."""
     if not all(isinstance(given, str | Path | None) for given in (model, tokenizer)):
         return None
     asked = vars(loading) | {"model": str(model)}

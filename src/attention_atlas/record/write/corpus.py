@@ -1,4 +1,4 @@
-"""Which inputs are captured, and how do they become tensors?"""
+"""Which inputs are captured, and how are they encoded as tensors?"""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from attention_atlas.models.load import Loaded
 from attention_atlas.models.media import can_open
 from attention_atlas.names.errors import InputError
 
-REMEMBERED = 1_000  # encoded texts held in memory at most
+REMEMBERED = 1_000  # the most encoded texts to keep in memory
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Corpus:
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     def encode(self, number: int) -> Encoded:
-        """Turn one input into tensors; texts are remembered, since they are needed twice."""
+        """Return one input as tensors; encoded texts are kept, since they are needed twice."""
         known = self._encoded.get(number)
         if known is not None:
             return known
@@ -41,32 +41,34 @@ class Corpus:
         return item
 
     def is_cheap(self, number: int) -> bool:
-        """Tell whether an input is encoded by its tokenizer alone."""
+        """Tell whether encoding an input needs its tokenizer alone."""
         two_sided = getattr(self.loaded.model.config, "is_encoder_decoder", False)
         return self.given[number].kind in ("text", "pair", "tensors") and not two_sided
 
 
 def without_broken_pictures(given: list[Input]) -> tuple[list[Input], list[str]]:
-    """Leave out pictures of a folder that cannot be opened; gives the rest, and their names."""
+    """Return the inputs without a folder's pictures that cannot be opened, and their names."""
     broken = [
-        one for one in given if one.may_skip and not all(can_open(image) for image in one.images)
+        item
+        for item in given
+        if item.may_skip and not all(can_open(image) for image in item.images)
     ]
     if not broken:
         return given, []
-    names = [str(one.source) for one in broken]
+    names = [str(item.source) for item in broken]
     if len(broken) == len(given):
         raise InputError(
-            f"none of the {len(given)} pictures can be opened, {names[0]} to begin with; "
-            "give a folder with some that can"
+            f"none of the {len(given)} pictures can be opened, {names[0]} for example; "
+            "give a folder with readable pictures"
         )
     many = f"{len(names)} of {len(given)} pictures"
     print(f"left out {many}, which cannot be opened: {', '.join(names)}", file=sys.stderr)
-    gone = {id(one) for one in broken}
-    return [one for one in given if id(one) not in gone], names
+    skipped = {id(item) for item in broken}
+    return [item for item in given if id(item) not in skipped], names
 
 
 def as_json(inputs: Sequence[Input]) -> list[dict[str, Any]] | None:
-    """Write inputs as JSON, or None where one of them is more than texts and names of files."""
+    """Return inputs as JSON, or None if one of them has more than texts and file names."""
     rows = []
     for given in inputs:
         named = all(isinstance(image, str | Path) for image in given.images)
@@ -85,5 +87,5 @@ def as_json(inputs: Sequence[Input]) -> list[dict[str, Any]] | None:
 
 
 def from_json(rows: list[dict[str, Any]]) -> list[Input]:
-    """Read inputs that `as_json` wrote."""
+    """Return the inputs that `as_json` wrote."""
     return [Input(**{**row, "images": tuple(row["images"])}) for row in rows]

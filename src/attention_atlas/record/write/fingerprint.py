@@ -1,6 +1,6 @@
 """Is this the same model, the same inputs and the same options as before?
 
-A capture that was interrupted goes on only if it is; the answer is one hash.
+An interrupted capture is resumed only if its fingerprint, one hash, is equal.
 """
 
 import hashlib
@@ -17,20 +17,21 @@ _SAMPLE = 64
 
 
 def fingerprint(loaded: Loaded, inputs: list[Input], options: dict[str, Any]) -> str:
+    """Return a hash of the model, the inputs and the options."""
     digest = hashlib.sha256()
     digest.update(json.dumps(options, sort_keys=True, default=str).encode())
     digest.update(type(loaded.model).__name__.encode())
     for name, tensor in loaded.model.state_dict().items():
         digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        if name not in loaded.missing:  # set at random: no part of what the model is
+        if name not in loaded.missing:  # those are random at each load
             digest.update(_sample(tensor))
-    for one in inputs:
-        digest.update(_input_bytes(one))
+    for given in inputs:
+        digest.update(_input_bytes(given))
     return digest.hexdigest()
 
 
 def _sample(tensor: torch.Tensor) -> bytes:
-    """Some numbers from all over the tensor: enough to tell two trainings apart, at no cost."""
+    """Return evenly spaced numbers of a tensor: cheap, and enough to tell two trainings apart."""
     flat = tensor.detach().reshape(-1)
     if flat.numel() == 0 or flat.is_meta:
         return b""

@@ -1,4 +1,4 @@
-"""How do the shards of a capture become an atlas that says what it holds, and how true it is?"""
+"""How do the shards of a capture become an atlas with a manifest and a receipt?"""
 
 from dataclasses import replace
 from importlib.metadata import version
@@ -15,8 +15,8 @@ from attention_atlas.store.write import Writer
 _LIBRARIES = ("attention-atlas", "torch", "transformers", "numpy")
 
 
-def finish(writer: Writer, planned: Planned, loaded: Loaded, told: dict[str, Any]) -> None:
-    """Join the shards into an atlas; `told` are the options that its manifest tells."""
+def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, Any]) -> None:
+    """Join the shards into an atlas; its manifest lists `options`."""
     plan, trial = planned.plan, planned.trial
     exact = [layer for layer in plan.layers if layer.exact]
     run_error = 0.0
@@ -30,7 +30,7 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, told: dict[str, Any
         "towers": towers(trial, {(layer.tower, layer.number) for layer in exact}),
         "streams": tuple(dict.fromkeys(stream for layer in exact for stream in layer.streams)),
         "keep": plan.capturing.keep if plan.way != "outputs" else ("weights",),
-        "options": {**told, "weight_correlation": weight_correlations(trial)},
+        "options": {**options, "weight_correlation": weight_correlations(trial)},
         "versions": {name: version(name) for name in _LIBRARIES},
     }
     can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]

@@ -1,4 +1,4 @@
-"""Which attention calls does a model make while it writes, and which tokens does it read?"""
+"""Which attention calls does a model make while it generates, and which tokens does it read?"""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from attention_atlas.record.watch.ways import Watch
 def watch_writing(
     watch: Watch, loaded: Loaded, tensors: dict[str, Tensor], item: Encoded, new: int
 ) -> tuple[list[Call], dict[str, Tokens]]:
-    """Let the model write `new` tokens after one input; gives the calls and all its tokens."""
+    """Let the model write `new` tokens after one input; return the calls and all tokens."""
     written: list[list[int]] = []
 
     def write(**given: Tensor) -> None:
@@ -34,11 +34,11 @@ def watch_writing(
 
 
 def prompt_length(item: Encoded) -> int:
-    """Count the tokens that the model reads before it writes: of a decoder, its start token."""
+    """Return how many tokens the model reads before it writes; a decoder reads its start token."""
     side = written_side(item.streams)
     return 1 if side == "decoder" else len(item.streams[side])
 
 
 def written_side(streams: dict[str, Any]) -> str:
-    """Name the stream that the model writes into."""
+    """Return the name of the stream that the model writes into."""
     return "decoder" if "decoder" in streams else "text"

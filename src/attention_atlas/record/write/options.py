@@ -1,4 +1,4 @@
-"""What can a person choose when inputs are read and attention is captured?"""
+"""What can a user choose for reading inputs and capturing attention?"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ SHARD_BYTES = 128 * 2**20
 
 
 class Kept(StrEnum):
-    """What can be stored of a layer."""
+    """The tensors of a layer that can be stored."""
 
     query = "query"
     key = "key"
@@ -20,7 +20,7 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True)
 class Reading:
-    """Which inputs are read from a file."""
+    """The choice of inputs from a file."""
 
     column: str | None = option(None, "The column of a table that holds the text.")
     second_column: str | None = option(None, "The column of a second text, for pairs or targets.")
@@ -29,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Capturing:
-    """How inputs are run and what is stored of them; part of the fingerprint and the manifest."""
+    """The options of a capture, which enter the fingerprint and the manifest."""
 
     keep: tuple[str, ...] = option(
         ("query", "key", "value"),
@@ -43,12 +43,12 @@ class Capturing:
     shard_bytes: int = SHARD_BYTES
 
     def check(self) -> None:
-        """Raise where nothing can come of it."""
+        """Raise an InputError if an option is not possible."""
         unknown = [what for what in self.keep if what not in list(Kept)]
         if unknown or not self.keep:
             asked = ", ".join(unknown) or "nothing"
-            raise InputError(f"asked to keep {asked}; what can be kept is {', '.join(Kept)}")
+            raise InputError(f"asked to keep {asked}; keep some of {', '.join(Kept)}")
         if self.batch_size < 1:
             raise InputError(
-                f"a batch of {self.batch_size} holds nothing; give a batch size from 1 up"
+                f"the batch size is {self.batch_size}; give a batch size of at least 1"
             )

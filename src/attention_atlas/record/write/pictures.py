@@ -1,6 +1,6 @@
-"""Where do an input's pictures lie in the atlas?
+"""Where in the atlas are an input's pictures?
 
-They go into it as they are, so that it can be shown anywhere.
+They are copied unchanged, so that the atlas can be shown on any machine.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from attention_atlas.store.files import write_whole
 
 
 def picture_names(number: int, given: Input) -> list[str]:
-    """Name the files of an input's pictures inside the atlas."""
+    """Return the file names of an input's pictures inside the atlas."""
     return [
         f"images/{number:06d}-{index}{_suffix(image)}" for index, image in enumerate(given.images)
     ]

@@ -1,7 +1,7 @@
-"""What is to be captured, and how? All of it is data: JSON both ways, no tensors.
+"""What is captured, and how? A plan is data: it is written as JSON and holds no tensors.
 
-Whoever has the plan, the model and the inputs of one shard can run that shard, in any order and on
-any machine: nothing depends on the shards before it.
+The plan, the model and the inputs of one shard are enough to run that shard, in any order and on
+any machine: no shard depends on another.
 """
 
 import json
@@ -19,7 +19,7 @@ LayerKey = tuple[TowerKey, int]  # tower and layer number, as the recorder finds
 
 @dataclass(frozen=True)
 class PlannedLayer:
-    """One attention layer: where it sits in the model, and what it is called in the atlas."""
+    """One attention layer: its place in the model, and its name in the atlas."""
 
     path: str  # of the tower's model
     cross: bool
@@ -51,33 +51,33 @@ class CapturePlan:
     bound: float  # error that the model's precision explains
     layers: tuple[PlannedLayer, ...]
     shards: tuple[tuple[int, int], ...]  # first input, and the one after the last
-    columns: tuple[str, ...] = ()  # of the person's table
-    fine: tuple[str, ...] = ()  # modules known to be too coarse in fp16
-    trusted: Mapping[str, bool] = field(default_factory=dict)  # towers whose patches sit as thought
-    loading: Mapping[str, Any] | None = None  # name and options; None for a model given live
+    columns: tuple[str, ...] = ()  # of the user's table
+    fine: tuple[str, ...] = ()  # modules for which fp16 is too coarse
+    trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
+    loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
 
     @cached_property
     def names(self) -> dict[TowerKey, str]:
-        """Name the towers."""
+        """Return the name of each tower."""
         return {(layer.path, layer.cross): layer.tower for layer in self.layers}
 
     @cached_property
     def ends(self) -> dict[LayerKey, Ends]:
-        """Name the streams of every layer's queries and keys."""
+        """Return the streams of each layer's queries and keys."""
         return {layer.key: Ends(layer.queries, layer.keys) for layer in self.layers}
 
     @cached_property
     def exact(self) -> set[LayerKey]:
-        """List the layers that are stored."""
+        """Return the layers that are stored."""
         return {layer.key for layer in self.layers if layer.exact}
 
     def to_json(self) -> str:
-        """Write the plan as JSON."""
+        """Return the plan as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "CapturePlan":
-        """Read a plan that `to_json` wrote."""
+        """Return the plan that `to_json` wrote."""
         raw = json.loads(text)
         capturing = {**raw["capturing"], "keep": tuple(raw["capturing"]["keep"])}
         read = {

@@ -1,8 +1,8 @@
 """How does a model with its inputs become a plan?
 
-A few inputs are tried in every way (the receipt); the sizes they came to say which inputs make a
-shard. Where there are several shards, a trial run settles what each would find out again: which
-modules fp16 is too coarse for, and whether patches sit where we think.
+A few inputs are tried in every way (the receipt); the sizes of their vectors decide which inputs
+make a shard. If there are several shards, a trial run finds out once for all of them which modules
+fp16 is too coarse for, and whether patches are where we expect them.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from attention_atlas.record.write.plan import CapturePlan, PlannedLayer
 from attention_atlas.record.write.shard import Bench, run_inputs
 from attention_atlas.record.write.tables import own_columns
 
-NEAR = 8  # how far to look for a second input of another length to make the receipt on
+NEAR = 8  # of so many first inputs, two of different length are used for the receipt
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, and the trial that it was made by."""
+    """A plan, and the trial that it is based on."""
 
     plan: CapturePlan
     trial: Trial
@@ -34,7 +34,7 @@ class Planned:
 def make_plan(
     corpus: Corpus, capturing: Capturing, loading: Mapping[str, Any] | None = None
 ) -> Planned:
-    """Try the model on a few inputs; gives the plan for all."""
+    """Try the model on a few inputs; return the plan for all inputs."""
     _refuse_bad_inputs(corpus)
     near = [corpus.encode(number) for number in range(min(NEAR, len(corpus.given)))]
     tried = _to_try(near)
@@ -49,14 +49,14 @@ def make_plan(
 
 
 def _refuse_bad_inputs(corpus: Corpus) -> None:
-    """Find an input that is too long before hours of work, where looking is cheap."""
+    """Raise an InputError early for an input that is too long, where encoding is cheap."""
     for number, given in corpus.given.items():
         if given.kind in ("text", "pair") and corpus.is_cheap(number):
             corpus.encode(number)
 
 
 def _to_try(near: list[Encoded]) -> list[int]:
-    """Choose two short inputs, of unequal length if there are: to try padding."""
+    """Return two short inputs, of different length if possible, so that padding is tried."""
     lengths = [[len(tokens) for tokens in item.streams.values()] for item in near]
     first, *others = sorted(range(len(near)), key=lambda number: lengths[number])
     unequal = [number for number in others if lengths[number] != lengths[first]]
@@ -66,7 +66,7 @@ def _to_try(near: list[Encoded]) -> list[int]:
 def _refuse_nothing_exact(trial: Trial) -> None:
     if not any(layer.exact for layer in trial.receipt.layers):
         raise ModelError(
-            f"no layer of this model could be captured exactly; the first one: "
+            f"no layer of this model could be captured exactly; the first layer: "
             f"{trial.receipt.layers[0].reason}"
         )
 
@@ -88,10 +88,10 @@ def _layers(trial: Trial) -> tuple[PlannedLayer, ...]:
 def cut_shards(
     corpus: Corpus, trial: Trial, near: list[Encoded], capturing: Capturing
 ) -> tuple[tuple[int, int], ...]:
-    """Cut the inputs into runs whose vectors come to about `shard_bytes` each.
+    """Return the first and last input (exclusive) of shards of about `shard_bytes` each.
 
-    Inputs that are costly to encode count as much as the largest of the first few, or more where
-    their text is longer.
+    Inputs that are costly to encode are taken to be as large as the largest of the first few, or
+    larger if their text is longer.
     """
     largest = max(bytes_of(item, trial, capturing.generate) for item in near)
     longest = max(_letters(corpus, number) for number in range(len(near)))
@@ -113,7 +113,7 @@ def _letters(corpus: Corpus, number: int) -> int:
 
 
 def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
-    """Estimate how much one input and `new` generated tokens take in a shard."""
+    """Return the estimated bytes of one input and `new` generated tokens in a shard."""
     total = 0
     for layer in trial.layers:
         call, ends = layer.first, trial.ends[layer.tower_key, layer.number]
@@ -129,8 +129,8 @@ def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
 
 
 def _with_findings(plan: CapturePlan, corpus: Corpus, tried: list[int]) -> CapturePlan:
-    if len(plan.shards) == 1:  # it finds out by itself
+    if len(plan.shards) == 1:  # the shard itself finds out
         return plan
-    brief = replace(plan, capturing=replace(plan.capturing, generate=0))
-    run = run_inputs(Bench(brief, corpus.loaded), corpus, tried)
+    trial_plan = replace(plan, capturing=replace(plan.capturing, generate=0))
+    run = run_inputs(Bench(trial_plan, corpus.loaded), corpus, tried)
     return replace(plan, fine=tuple(sorted(run.light.fine)), trusted=dict(run.survey.trusted))

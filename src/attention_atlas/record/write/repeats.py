@@ -1,7 +1,7 @@
-"""What does each head do on random tokens that come twice?
+"""What does each head do on random tokens that are repeated once?
 
-Nothing but the repetition can be known about such a text, so attention to earlier copies, and to
-what followed them, is what a head itself does about repetition.
+Repetition is the only regularity of such a text. So attention to earlier copies, and to the tokens
+after them, shows what a head does about repetition.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ INPUTS, PERIOD = 16, 25
 
 
 def capture_repeats(loaded: Loaded, seed: int = 0, path: Path | None = None) -> StoredAtlas:
-    """An atlas of random tokens given twice, with the model's own special tokens around them."""
+    """Capture random tokens given twice, inside the model's special tokens; return the atlas."""
     dice = torch.Generator().manual_seed(seed)
     inputs: Any = [{"input_ids": repeated(loaded, dice)} for _ in range(INPUTS)]
     model = (loaded.model, loaded.processor)
@@ -27,11 +27,11 @@ def capture_repeats(loaded: Loaded, seed: int = 0, path: Path | None = None) -> 
 
 
 def repeated(loaded: Loaded, dice: torch.Generator) -> torch.Tensor:
-    """(1, N) ids."""
+    """Return the ids of random tokens given twice, (1, N)."""
     size = getattr(loaded.model.config, "vocab_size", None)
     if size is None or getattr(loaded.model.config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{loaded.name} reads no single text, so it cannot be given random tokens twice; "
+            f"{loaded.name} does not read a single text, so it cannot be given repeated tokens; "
             "measure the atlas without --model"
         )
     tokenizer = loaded.tokenizer

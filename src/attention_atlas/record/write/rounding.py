@@ -1,4 +1,4 @@
-"""Is a batch what its attention explains, and for which modules is fp16 too coarse?"""
+"""Does the attention of a batch explain its output, and where is fp16 too coarse?"""
 
 from torch import Tensor
 
@@ -10,16 +10,16 @@ from attention_atlas.record.watch.call import Sample
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.write.plan import CapturePlan
 
-# fp16 keeps weights within 1e-3 of the model's; sampled rows must do better than that by half.
+# fp16 must keep weights within 1e-3 of the model's; for sampled rows the limit is half of that.
 ROUNDING_LIMIT = 5e-4
 
 
 def check_batch(
     layers: list[LayerCalls], plan: CapturePlan, real: dict[str, Tensor]
 ) -> tuple[float, set[str]]:
-    """Check the samples of a batch; gives the worst error and the modules fp16 is too coarse for.
+    """Return the worst error in a batch's samples, and the modules for which fp16 is too coarse.
 
-    real  (B, N) bool for each known stream: which places are no padding
+    real  (B, N) bool for each known stream: which places are not padding
     """
     error, coarse = 0.0, set[str]()
     samples: dict[Ends, list[tuple[LayerCalls, str, Sample]]] = {}
@@ -30,14 +30,14 @@ def check_batch(
     for ends, of_ends in samples.items():
         alone = [sample for _, _, sample in of_ends]
         errors = spot_check(alone, real.get(ends.queries), real.get(ends.keys))
-        for (layer, module, _), found in zip(of_ends, errors, strict=True):
-            error = worst(error, found.output)
-            if not found.output <= max(1e-4, 8 * plan.bound):
+        for (layer, module, _), off in zip(of_ends, errors, strict=True):
+            error = worst(error, off.output)
+            if not off.output <= max(1e-4, 8 * plan.bound):
                 raise ModelError(
                     f"layer {layer.number} of {plan.names[layer.tower_key]} gave an output that "
-                    f"its attention does not explain (off by {found.output:.1e}); the capture was "
-                    "stopped, since its receipt would not be true"
+                    f"its attention does not explain (off by {off.output:.1e}); the "
+                    "capture was stopped, since its receipt would not be true"
                 )
-            if found.rounding > ROUNDING_LIMIT:
+            if off.rounding > ROUNDING_LIMIT:
                 coarse.add(module)
     return error, coarse

@@ -1,4 +1,4 @@
-"""How does a capture run: what is missing, shard by shard, and then the whole?"""
+"""How does a capture run? It runs the missing shards, then joins all of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from attention_atlas.store.write import Writer, is_whole
 
 @dataclass(frozen=True)
 class Request:
-    """What a capture was asked for besides its model and inputs."""
+    """What the user asked of a capture, besides its model and inputs."""
 
     capturing: Capturing
     limit: int | None
@@ -35,10 +35,10 @@ class Request:
 
 
 def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) -> None:
-    """Make `folder` the atlas of a corpus; nothing is done where it is that already."""
+    """Write the atlas of a corpus into `folder`, unless it is there already."""
     given = list(corpus.given.values())
-    told: dict[str, Any] = {**vars(request.capturing), "limit": request.limit}
-    mark = fingerprint(corpus.loaded, given, told)
+    options: dict[str, Any] = {**vars(request.capturing), "limit": request.limit}
+    mark = fingerprint(corpus.loaded, given, options)
     if not request.overwrite and _is_done(folder, mark):
         return
     planned = make_plan(corpus, request.capturing, request.loading)
@@ -46,14 +46,14 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
     writer = Writer(folder, mark, about, request.overwrite)
     with bar("capturing", len(given), request.progress) as draw:
         run_missing(planned.plan, corpus, writer, engine, draw)
-    told |= {"fingerprint": mark, **({"skipped": request.skipped} if request.skipped else {})}
-    finish(writer, planned, corpus.loaded, told)
+    options |= {"fingerprint": mark, **({"skipped": request.skipped} if request.skipped else {})}
+    finish(writer, planned, corpus.loaded, options)
 
 
 def run_missing(
     plan: CapturePlan, corpus: Corpus, writer: Writer, engine: Engine, draw: Progress
 ) -> None:
-    """Run the shards that the journal lacks, and write each as soon as it is there."""
+    """Run the shards that the journal lacks; write each as soon as it is done."""
 
     def done(job: Job, contents: Contents) -> None:
         shard = int(job.name)

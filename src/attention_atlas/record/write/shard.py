@@ -1,7 +1,7 @@
-"""How are the inputs of one shard run, whatever became of the other shards?
+"""How are the inputs of one shard run, independently of the other shards?
 
 batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, tokens numbered from 0
-                            └─ once more, where fp16 is too coarse
+                            └─ again, where fp16 is too coarse
 """
 
 from collections.abc import Sequence
@@ -32,18 +32,18 @@ from attention_atlas.store.parts import Contents
 
 @dataclass
 class Bench:
-    """What a process needs to run shards: the plan, the model, and what it learned of it."""
+    """What a process needs to run shards: the plan, the model, and what it learned about it."""
 
     plan: CapturePlan
     loaded: Loaded
-    corpus: Corpus | None = None  # where the inputs are at hand
-    orders: dict[Any, Any] = field(default_factory=dict)  # of patches, asked of the model
+    corpus: Corpus | None = None  # None in a process that has no inputs in memory
+    orders: dict[Any, Any] = field(default_factory=dict)  # of patches, found by running the model
 
 
 def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRun":
-    """Run the model over some inputs in batches; gives what it did."""
+    """Run the model over some inputs in batches; return the run."""
     plan, capturing = bench.plan, bench.plan.capturing
-    # Whoever asks for weights wants them as exact as can be, so then nothing is rounded.
+    # Weights must be as exact as possible when they are asked for, so then nothing is rounded.
     light = Lighten(fine=set(plan.fine), everything="weights" in capturing.keep)
     items = [(number, corpus.encode(number)) for number in numbers]
     one_by_one = plan.alone or capturing.generate
@@ -55,14 +55,14 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     for batch in batches(items, size, worth):
         try:
             run.add(batch)
-        except CannotSplit:  # nothing told so before this batch
+        except CannotSplit:  # this batch is the first to show it
             for alone in batch:
                 run.add([alone])
     return run
 
 
 class ShardRun:
-    """One shard on its way."""
+    """The run of one shard: its batches so far."""
 
     def __init__(
         self, bench: Bench, corpus: Corpus, items: list[Numbered], watch: Watch, light: Lighten
@@ -75,13 +75,13 @@ class ShardRun:
         self.run_error = 0.0
 
     def contents(self) -> Contents:
-        """Give the tensors and tables of the shard."""
+        """Return the tensors and tables of the shard."""
         facts = {"run_error": self.run_error, "fine": sorted(self.light.fine)}
-        made = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
-        return Contents(self.pieces.tensors(), made, facts)
+        shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
+        return Contents(self.pieces.tensors(), shard_tables, facts)
 
     def add(self, batch: list[Numbered]) -> None:
-        """Run a batch and keep what it did."""
+        """Run a batch and keep its pieces and tokens."""
         items = [item for _, item in batch]
         try:
             tensors, real = collate(items, self.loaded)
@@ -95,17 +95,17 @@ class ShardRun:
         layers = layers_of(calls)
         if len(items) > 1:
             refuse_hidden_pads(self.loaded.model, layers, self.plan.ends, real)
-        layers = [one for one in layers if (one.tower_key, one.number) in self.plan.exact]
+        layers = [layer for layer in layers if (layer.tower_key, layer.number) in self.plan.exact]
         error, coarse = check_batch(layers, self.plan, real)
         self.run_error = worst(self.run_error, error)
         if not self.light.everything and coarse - self.light.fine:
             self.light.fine |= coarse
-            self.add(batch)  # once more, with these left as they are
+            self.add(batch)  # again, without rounding these modules
             return
-        made = self._keep(layers, batch, real)
+        made_streams = self._keep(layers, batch, real)
         for row, (number, item) in enumerate(batch):
             given = self.corpus.given[number]
-            tokens = input_tokens(self.survey, streams[row], made, item, given)
+            tokens = input_tokens(self.survey, streams[row], made_streams, item, given)
             self.pieces.refuse_lost_tokens(number, tokens, self.plan)
             self.rows.tokens[number] = tokens
             if self.plan.capturing.generate:
@@ -114,7 +114,7 @@ class ShardRun:
     def _observe(
         self, tensors: dict[str, Tensor], items: list[Encoded]
     ) -> tuple[list[Call], list[dict[str, Tokens]]]:
-        """Run a batch; gives its calls, and the tokens of each input's known streams."""
+        """Run a batch; return its calls, and the tokens of each input's known streams."""
         new = self.plan.capturing.generate
         if not new:
             return self.watch(tensors), [item.streams for item in items]
@@ -124,10 +124,10 @@ class ShardRun:
     def _keep(
         self, layers: list[LayerCalls], batch: list[Numbered], real: dict[str, Tensor]
     ) -> dict[str, MadeStream]:
-        """Cut each layer into pieces by input; gives the streams that no tokenizer knows."""
+        """Cut each layer into pieces by input; return the streams that have no tokenizer."""
         forms = Forms()
         places: dict[tuple[Ends, int], tuple[Places, Places]] = {}
-        made: dict[str, MadeStream] = {}
+        made_streams: dict[str, MadeStream] = {}
         begun: set[str] = set()
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]
@@ -137,16 +137,16 @@ class ShardRun:
             first = path not in begun and not cross
             begun.add(path)
             for stream, n in zip((ends.queries, ends.keys), sizes(layer, len(batch)), strict=True):
-                made.setdefault(stream, MadeStream(path, layer.first.module, n, first))
+                made_streams.setdefault(stream, MadeStream(path, layer.first.module, n, first))
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in places:
                     places[ends, row] = real_ends(ends, real, row)
                 parts = pieces(layer, row, len(batch), *places[ends, row], forms)
                 self.pieces.pieces[name][number] = parts
-        return made
+        return made_streams
 
 
 def _without_tensors(call: Call) -> Call:
-    """Keep a layer's constants without holding its batch in memory."""
+    """Return a call with a layer's constants, but without its tensors, to free the memory."""
     return replace(call, weights=None, output=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

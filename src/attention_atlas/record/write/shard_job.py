@@ -14,7 +14,7 @@ from attention_atlas.store.parts import Contents
 
 
 def shard_jobs(plan: CapturePlan, corpus: Corpus, shards: Iterable[int], key: str) -> Iterator[Job]:
-    """Make one job for each shard; `key` is what the caller holds the bench under."""
+    """Yield one job for each shard; the caller holds the bench under `key`."""
     text = plan.to_json()
     gpus = int(corpus.loaded.model.device.type != "cpu")
     for shard in shards:
@@ -24,12 +24,15 @@ def shard_jobs(plan: CapturePlan, corpus: Corpus, shards: Iterable[int], key: st
 
 
 def run_shard(asked: Mapping[str, Any]) -> Contents:
-    """Run one shard of a plan; gives its tensors and tables."""
+    """Run one shard of a plan; return its tensors and tables."""
 
     def make() -> Bench:
         plan = CapturePlan.from_json(asked["plan"])
         if plan.loading is None or asked["inputs"] is None:
-            raise AtlasError("a model or inputs given live cannot be sent to another process")
+            raise AtlasError(
+                "a model or inputs given as objects cannot be sent to another process; "
+                "give their names"
+            )
         return Bench(plan, load(**plan.loading))
 
     bench = held(asked["held"], make)

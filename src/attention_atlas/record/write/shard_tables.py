@@ -16,11 +16,11 @@ from attention_atlas.record.write.batches import Numbered
 from attention_atlas.record.write.pictures import picture_names
 from attention_atlas.record.write.tables import input_row, input_table, token_table
 
-Columns = dict[str, Any]  # name → one value a token
+Columns = dict[str, Any]  # name → one value per token
 
 
 class MadeStream(NamedTuple):
-    """A stream as attention showed it: whose it is, how long, and whether it is a tower's first."""
+    """A stream known from attention alone: its module and length; `first` of its tower or not."""
 
     path: str
     module: str
@@ -30,7 +30,7 @@ class MadeStream(NamedTuple):
 
 @dataclass
 class ShardRows:
-    """What is known of the inputs of a shard, by number."""
+    """The tokens and prompts of a shard's inputs, by number."""
 
     tokens: dict[int, dict[str, Columns]] = field(default_factory=dict)
     prompts: dict[int, int] = field(default_factory=dict)  # tokens that were not generated
@@ -43,7 +43,7 @@ def input_tokens(
     item: Encoded,
     given: Input,
 ) -> dict[str, Columns]:
-    """Describe the tokens of one input, stream by stream."""
+    """Return the columns of one input's tokens, stream by stream."""
     streams = {stream: token_columns(tokens) for stream, tokens in known.items()}
     for stream, seen in made.items():
         if stream not in streams:
@@ -54,7 +54,7 @@ def input_tokens(
 
 
 def _times(survey: Survey, seen: MadeStream, item: Encoded) -> list[str] | None:
-    """Name the frames of a tower that hears."""
+    """Return the times of an audio tower's frames, or None for other towers."""
     model = survey.loaded.model
     if item.heard is None or modality(model, seen.path) != "audio":
         return None
@@ -64,11 +64,11 @@ def _times(survey: Survey, seen: MadeStream, item: Encoded) -> list[str] | None:
 def tables(
     items: list[Numbered], given: dict[int, Input], rows: ShardRows, columns: tuple[str, ...]
 ) -> dict[str, pa.Table]:
-    """Make the tables `inputs` and `tokens` of a shard."""
-    found = []
+    """Return the tables `inputs` and `tokens` of a shard."""
+    input_rows = []
     for number, item in items:
         text = item.streams.get("text")
-        found.append(
+        input_rows.append(
             input_row(
                 number, given[number],
                 boundary=text.segment.index(1) if text and 1 in text.segment else -1,
@@ -81,4 +81,4 @@ def tables(
         for number, _ in items
         for stream, tokens in rows.tokens[number].items()
     ]
-    return {"inputs": input_table(found, columns), "tokens": token_table(streams)}
+    return {"inputs": input_table(input_rows, columns), "tokens": token_table(streams)}

@@ -23,18 +23,18 @@ LayerName = tuple[str, int]  # tower, layer number
 
 @dataclass
 class ShardPieces:
-    """What a few inputs left behind, layer by layer."""
+    """The pieces of a shard's inputs, layer by layer."""
 
     keep: tuple[str, ...]
     pieces: dict[LayerName, dict[int, list[Piece]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    calls: dict[LayerName, Call] = field(default_factory=dict)  # one of each layer, for its scale
+    calls: dict[LayerName, Call] = field(default_factory=dict)  # one per layer, for its scale
 
     def refuse_lost_tokens(
         self, number: int, tokens: Mapping[str, Mapping[str, Any]], plan: CapturePlan
     ) -> None:
-        """Raise unless every query and key of an input is one of its tokens."""
+        """Raise an AtlasError unless every query and key of an input is one of its tokens."""
         for layer in plan.layers:
             by_input = self.pieces.get((layer.tower, layer.number), {})
             if number not in by_input:
@@ -43,16 +43,16 @@ class ShardPieces:
                 (layer.queries, sum(piece.query.shape[1] for piece in by_input[number])),
                 (layer.keys, sum(piece.key.shape[1] for piece in by_input[number])),
             ):
-                there = len(tokens[stream]["text"])
-                if there != count:
+                token_count = len(tokens[stream]["text"])
+                if token_count != count:
                     raise AtlasError(
                         f"layer {layer.number} of {layer.tower} has {count} places for the "
-                        f"{there} tokens of {stream} in input {number}; "
+                        f"{token_count} tokens of {stream} in input {number}; "
                         "this model pads or pools in a way that cannot be shown yet"
                     )
 
     def tensors(self) -> dict[str, Numbers]:
-        """Join the pieces into the arrays of a shard."""
+        """Return the arrays of a shard, joined from its pieces, by name."""
         packer = Packer()
         out: dict[str, Numbers] = {}
         for tower, number in self.pieces:
@@ -79,7 +79,7 @@ class ShardPieces:
 class Joined:
     """Vectors (H, Σ n, D) of many inputs, joined only when they are written.
 
-    Until then they lie in memory once. In float32 as soon as one of them needs it.
+    Until then memory holds them once. They are float32 if any of them is, else fp16.
     """
 
     def __init__(self, vectors: list[Tensor]):
@@ -92,7 +92,7 @@ class Joined:
         self.nbytes = math.prod(self.shape) * self.itemsize
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        # NumPy's, which stays on the thread that asks: torch's would fight the model's for cores.
+        # NumPy concatenates on this thread alone; torch would compete with the model for cores.
         parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
         return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
 
@@ -101,7 +101,7 @@ class Joined:
 
 
 def _flat_weights(piece: Piece, call: Call) -> Array:
-    """(H, n·m): the model's own where it gave them, else recomputed."""
+    """Return the weights (H, n·m): the model's own if it gave them, else recomputed."""
     if piece.weights is not None:
         weights: Any = piece.weights.float().cpu().numpy()
     else:

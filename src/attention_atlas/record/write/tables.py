@@ -1,4 +1,4 @@
-"""The rows of inputs.parquet and tokens.parquet."""
+"""What are the rows of inputs.parquet and tokens.parquet?"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ _TOKENS = pa.schema(
         ("column", pa.int16()),
     ]
 )
-# Of patches only; a table of words alone does not have them.
+# Only of patches; a table of texts alone does not have these columns.
 _PLACES = {
     "image": pa.int16(),
     "left": pa.float32(),
@@ -37,7 +37,7 @@ _PLACES = {
 
 
 def token_table(rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
-    """Join (input, stream, columns) in order; tokens are numbered from 0."""
+    """Join (input, stream, columns) in order; return one table, tokens numbered from 0."""
     more = dict.fromkeys(name for *_, columns in rows for name in columns)
     schema = _TOKENS
     for name in more:
@@ -56,15 +56,19 @@ def token_table(rows: list[tuple[int, str, dict[str, Any]]]) -> pa.Table:
 
 
 def _kind(name: str, rows: list[tuple[int, str, dict[str, Any]]]) -> pa.DataType:
-    """Numbers as float32, all else as texts; no kind yet where there is nothing but None."""
-    kinds = {type(one) for *_, columns in rows for one in columns.get(name, ())} - {type(None)}
+    """Return the type of a column: string if it has texts, else float32; null if all are None."""
+    kinds = {type(value) for *_, columns in rows for value in columns.get(name, ())} - {type(None)}
     return pa.string() if str in kinds else pa.float32() if kinds else pa.null()
 
 
 def input_row(
     number: int, given: Input, *, boundary: int, prompt: int, truncated: bool, images: list[str]
 ) -> dict[str, Any]:
-    """boundary: the first token of the second text, prompt: how many tokens were not generated."""
+    """Return the row of one input.
+
+    boundary  the first token of the second text
+    prompt    how many tokens were not generated
+    """
     row: dict[str, Any] = {
         "input": number,
         "kind": given.kind,
@@ -82,17 +86,17 @@ def input_row(
 
 
 def own_columns(given: Iterable[Input]) -> tuple[str, ...]:
-    """List the columns that a person's inputs have besides ours."""
-    found: dict[str, None] = {}
-    for one in given:
-        row = input_row(0, one, boundary=0, prompt=0, truncated=False, images=[])
-        found |= dict.fromkeys(row)
-    return tuple(name for name in found if name not in _OWN)
+    """Return the names of the columns that the user's inputs have besides ours."""
+    names: dict[str, None] = {}
+    for item in given:
+        row = input_row(0, item, boundary=0, prompt=0, truncated=False, images=[])
+        names |= dict.fromkeys(row)
+    return tuple(name for name in names if name not in _OWN)
 
 
 def input_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
-    """Our columns in a fixed type, the person's as they are."""
-    own = {
+    """Return the table of inputs: our columns with fixed types, then the user's columns."""
+    types = {
         "input": pa.int32(),
         "kind": pa.string(),
         "text": pa.string(),
@@ -103,12 +107,14 @@ def input_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
         "truncated": pa.bool_(),
         "images": pa.list_(pa.string()),
     }
-    arrays = {name: pa.array([row[name] for row in rows], type=kind) for name, kind in own.items()}
+    arrays = {
+        name: pa.array([row[name] for row in rows], type=kind) for name, kind in types.items()
+    }
     for name in columns:
         try:
             arrays[name] = pa.array([row.get(name) for row in rows], from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
             raise InputError(
-                f"column {name!r} mixes kinds of values and cannot be stored: {problem}"
+                f"column {name!r} has values of different types and cannot be stored: {problem}"
             ) from problem
     return pa.table(arrays)

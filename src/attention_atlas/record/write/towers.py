@@ -1,4 +1,4 @@
-"""What does the finished atlas say of its towers, and of how far it is from the model?"""
+"""What does the manifest say about the towers, and about the error of the stored weights?"""
 
 from dataclasses import replace
 
@@ -11,17 +11,17 @@ from attention_atlas.store.reader import StoredAtlas
 
 
 def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
-    """The towers with those of their layers that are exact."""
-    found: dict[str, list[m.Layer]] = {}
+    """Return the towers, each with its exact layers."""
+    layers_by_tower: dict[str, list[m.Layer]] = {}
     depths: dict[str, int] = {}
     for layer in plan.layers:
         name = plan.names[layer.tower_key]
-        found.setdefault(name, [])
+        layers_by_tower.setdefault(name, [])
         depths[name] = max(depths.get(name, 0), layer.depth)
         if (name, layer.number) not in exact:
             continue
         call, ends = layer.first, plan.ends[layer.tower_key, layer.number]
-        found[name].append(
+        layers_by_tower[name].append(
             m.Layer(
                 layer=layer.number,
                 heads=call.query.shape[1],
@@ -43,7 +43,7 @@ def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
     }
     return tuple(
         m.Tower(name, roles[name], depths[name], tuple(sorted(layers, key=lambda x: x.layer)))
-        for name, layers in found.items()
+        for name, layers in layers_by_tower.items()
         if layers
     )
 
@@ -51,17 +51,18 @@ def towers(plan: Trial, exact: set[tuple[str, int]]) -> tuple[m.Tower, ...]:
 def with_stored_errors(
     receipt: m.Receipt, atlas: StoredAtlas, plan: Trial, probed: list[int]
 ) -> m.Receipt:
-    """The receipt once more, from the folder as it lies on disk, for the probed inputs."""
+    """Return the receipt with the errors of weights read from disk, for the probed inputs."""
     layers = []
-    for one in receipt.layers:
-        if one.exact:
-            error = 0.0 if plan.own and (one.tower, one.layer) in plan.own[0] else one.stored_error
-            for number, own in zip(probed, plan.own, strict=True):
-                if (one.tower, one.layer) not in own or error is None:
+    for layer in receipt.layers:
+        if layer.exact:
+            name = (layer.tower, layer.layer)
+            error = 0.0 if plan.own and name in plan.own[0] else layer.stored_error
+            for number, trial_weights in zip(probed, plan.own, strict=True):
+                if name not in trial_weights or error is None:
                     continue
-                stored = atlas.layer_weights(number, one.layer, one.tower)
-                difference = np.abs(stored.astype(np.float64) - own[one.tower, one.layer])
+                stored = atlas.layer_weights(number, layer.layer, layer.tower)
+                difference = np.abs(stored.astype(np.float64) - trial_weights[name])
                 error = worst(error, float(difference.max()) if difference.size else 0.0)
-            one = replace(one, stored_error=error)
-        layers.append(one)
+            layer = replace(layer, stored_error=error)
+        layers.append(layer)
     return replace(receipt, layers=tuple(layers))

@@ -1,9 +1,9 @@
-"""Which weights make a head's queries and keys, and are the two alike?
+"""Which parameters make a head's queries and keys, and are the two alike?
 
-Linear layers inside an attention module are watched while the probe runs (`linear.py`). The one
-whose output points the way a head's query does is what made it; so no layer is known by its name,
-and fused layers are taken apart. A few tokens are compared, or the first alone, which rotary
-positions do not turn. Where nothing fits (a norm after the projection, say) there is no answer.
+Linear layers inside an attention module are watched during the trial (`linear.py`). The one whose
+output has the direction of a head's query made it; so no layer names are needed, and fused layers
+are split. A few tokens are compared, or only the first, which rotary positions do not turn. If no
+layer matches (for example because of a norm after the projection), the correlation is NaN.
 """
 
 from typing import Any
@@ -15,32 +15,34 @@ from torch.nn.functional import normalize
 from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.record.watch.linear import TOKENS
 
-_ALIKE = 0.999  # cosine of what a projection gave and what entered the dot product
+_ALIKE = 0.999  # cosine between a projection's output and what entered the dot product
 
 
 def weight_correlations(plan: Trial) -> dict[str, list[float]]:
-    """`tower.Lnumber` → Pearson's correlation of the query and key weights of each head, or NaN."""
-    found = {}
+    """Return `tower.Lnumber` → Pearson's correlation of each head's query and key parameters."""
+    correlations = {}
     for layer in plan.layers:
         call = layer.first
-        made = plan.made.get(call.module, [])
+        linear_outputs = plan.made.get(call.module, [])
         query, key = (side[0, :, :TOKENS].float() for side in (call.query, call.key))  # (H, n, D)
         if not query.shape[-1]:
             continue
-        queries, keys = (_makers(side, made) for side in (query, key))
+        queries, keys = (_makers(side, linear_outputs) for side in (query, key))
         group = max(1, len(queries) // max(1, len(keys)))
         name = f"{plan.names[layer.tower_key]}.L{layer.number}"
-        found[name] = [_alike(one, keys[at // group]) for at, one in enumerate(queries)]
-    return found
+        correlations[name] = [
+            _alike(maker, keys[head // group]) for head, maker in enumerate(queries)
+        ]
+    return correlations
 
 
-def _makers(vectors: Tensor, made: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
-    """For each head (D, width): the rows of the weight that made its (n, D) vectors."""
+def _makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
+    """Return for each head the rows (D, width) of the parameter that made its (n, D) vectors."""
     heads, n, size = vectors.shape
-    found: list[Tensor | None] = [None] * heads
+    makers: list[Tensor | None] = [None] * heads
     for count in (n, 1):
         wanted = normalize(vectors[:, :count].flatten(1), dim=1)
-        for module, output in made:
+        for module, output in linear_outputs:
             if output.shape[1] % size or len(output) < count:
                 continue
             parts = output[:count].view(count, -1, size).transpose(0, 1).flatten(1)
@@ -49,12 +51,12 @@ def _makers(vectors: Tensor, made: list[tuple[nn.Module, Tensor]]) -> list[Tenso
             wide = output.shape[1]
             rows = weight if weight.shape[0] == wide else weight.T  # GPT-2 stores the transpose
             for head in range(heads):
-                if found[head] is None and float(cosine[head]) >= _ALIKE:
-                    at = int(best[head]) * size
-                    found[head] = torch.as_tensor(rows[at : at + size]).detach().float()
-        if all(one is not None for one in found):
+                if makers[head] is None and float(cosine[head]) >= _ALIKE:
+                    start = int(best[head]) * size
+                    makers[head] = torch.as_tensor(rows[start : start + size]).detach().float()
+        if all(maker is not None for maker in makers):
             break
-    return found
+    return makers
 
 
 def _alike(query: Tensor | None, key: Tensor | None) -> float:

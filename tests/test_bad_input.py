@@ -199,7 +199,7 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path: Path, capsys: Captu
 def test_check_exits_0_only_when_exact(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     assert run("check", "builtin:bert") == 0
     out, _ = capsys.readouterr()
-    assert "encoder 5" in out and "exact, by way of named" in out
+    assert "encoder 5" in out and "exact (way: named" in out
     monkeypatch.setattr(finding, "BOUND", -1.0)  # which nothing can meet
     assert run("check", "builtin:bert") == 1
     out, _ = capsys.readouterr()

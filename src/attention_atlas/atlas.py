@@ -1,6 +1,6 @@
-"""What does a person hold in hand? An atlas that is read, laid out, measured and labelled.
+"""What can a person do with an atlas? Read it, lay it out, measure and label it.
 
-Reading is `StoredAtlas`; the verbs here call the rooms that do the work, loaded when first needed.
+Reading is in `StoredAtlas`; the methods here import the code that they call when first needed.
 """
 
 from pathlib import Path
@@ -14,13 +14,13 @@ from attention_atlas.store.scores import Scores
 
 
 class Atlas(StoredAtlas):
-    """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` give you one."""
+    """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` return one."""
 
-    _kept: StoredAtlas | None = None  # a temporary folder is removed when this one is gone
+    _kept: StoredAtlas | None = None  # keeps a temporary folder until this object is deleted
 
     @classmethod
     def of(cls, stored: StoredAtlas) -> Self:
-        """Give the verbs to an atlas that can only be read."""
+        """Make an atlas of one that can only be read."""
         atlas = cls(stored.path, stored.manifest)
         atlas._kept = stored
         return atlas
@@ -42,8 +42,7 @@ class Atlas(StoredAtlas):
         from attention_atlas.layout.plan import Options
         from attention_atlas.layout.run import layout_atlas
 
-        where = chosen_device(device)
-        options = Options(method, dims, joint, tokens, sampling, seed, where)
+        options = Options(method, dims, joint, tokens, sampling, seed, chosen_device(device))
         return layout_atlas(self, options, progress)
 
     def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
@@ -91,8 +90,8 @@ def capture(
 ) -> Atlas:
     """Run a model over inputs and store its attention; returns the atlas.
 
-    Without `path` the atlas lives in a temporary folder for as long as the object does. A capture
-    that was killed is resumed; a folder that is whole and equal is just opened.
+    Without `path` the atlas is in a temporary folder, deleted with the object. Resumes an
+    interrupted capture; opens a folder that already holds this capture.
 
     generate   (an option) let the model write that many tokens after each input, captured too
     truncate   (an option) cut inputs that are too long for the model instead of refusing them

@@ -57,7 +57,7 @@ def test_a_score_that_is_not_there_is_told(folder: Path, capsys: Captured) -> No
     run("measure", str(folder))
     capsys.readouterr()
     assert run("heads", str(folder), "--sort", "beauty") == 2
-    assert "no score 'beauty'" in sentence(capsys)
+    assert "no score is named 'beauty'" in sentence(capsys)
 
 
 def test_two_atlases_are_compared(folder: Path, capsys: Captured) -> None:

@@ -217,7 +217,7 @@ class Letters(transformers.PythonBackend):  # type: ignore[misc]
 
 
 def test_a_model_without_a_tokenizer_asks_for_it(gpt: Any) -> None:
-    with pytest.raises(InputError, match="GPT2LMHeadModel came without what prepares text; pass"):
+    with pytest.raises(InputError, match="GPT2LMHeadModel has nothing that prepares text; pass"):
         encode(load(gpt), Input("text", text="the cat"))
 
 

@@ -163,7 +163,7 @@ def test_a_text_of_one_word_that_ends_like_a_file_must_be_one() -> None:
 
 
 FILES: dict[str, tuple[bytes, str]] = {
-    "a.pdf": (b"%PDF-1.4", r"a\.pdf is not of a kind that can be read; give \.txt, \.jsonl"),
+    "a.pdf": (b"%PDF-1.4", r"a\.pdf is not a kind of file that can be read; give \.txt, \.jsonl"),
     "a.txt": (b"\x89PNG\x00\xff", r"a\.txt is not a text file"),
     "zero.txt": (b"a\x00b", r"zero\.txt is not a text file"),
     "empty.txt": (b"\n\n", r"empty\.txt is empty"),

@@ -103,7 +103,7 @@ def test_a_dual_model_takes_text_and_picture_together(
     tensors, _ = collate([made], loaded)
     assert loaded.model(**tensors).logits_per_image.shape == (1, 1)
     for alone in (Input("text", text="the cat"), Input("image", images=(red,))):
-        with pytest.raises(InputError, match="wants text and image together and was given only"):
+        with pytest.raises(InputError, match="takes text and image together and was given only"):
             encode(loaded, alone)
     long = Input("image-text", text="the cat " * 4, images=(red,))
     with pytest.raises(InputError, match=r"has 9 tokens and .* takes 6"):
@@ -150,7 +150,7 @@ def test_a_multimodal_language_model_also_reads_text_or_picture_alone(
 
 def test_a_text_with_more_places_than_pictures_says_so(llava: Loaded, red: Image.Image) -> None:
     too_many = Input("image-text", text="what <image> <image> is", images=(red,))
-    with pytest.raises(InputError, match="has <image> 2 times for 1 given"):
+    with pytest.raises(InputError, match="has <image> 2 times and 1 were given"):
         encode(llava, too_many)
 
 

@@ -125,6 +125,6 @@ def test_what_cannot_label_says_so(tmp_path: Path) -> None:
         hf.ViTConfig(**WIDTH, image_size=24, patch_size=4)
     ).eval()
     atlas = atlas_of(tmp_path / "x.atlas", stretched(24, 24), (36, 24))
-    with pytest.raises(aa.ModelError, match="names no parts of a picture"):
+    with pytest.raises(aa.ModelError, match="does not name parts of a picture"):
         atlas.label(classifier, stretched(24, 24), progress=False)
     assert "label" not in aa.open(tmp_path / "x.atlas").tokens()

@@ -105,4 +105,4 @@ def test_pictures_cannot_be_compared_and_it_is_said(tmp_path: Path) -> None:
     Image.new("RGB", (32, 32), "grey").save(picture)
     vit = aa.capture("builtin:vit", str(picture), path=tmp_path / "v.atlas", progress=False)
     told = make_answers([atlases.gpt(tmp_path), vit])[0].packet("compare/0")[0]
-    assert "inputs that are no texts" in unpack(told)["error"]
+    assert "inputs that are not texts" in unpack(told)["error"]

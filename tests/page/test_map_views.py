@@ -152,7 +152,7 @@ def _about(atlas: aa.Atlas) -> Any:
     [
         (["--method", "isomap"], "no layout is named 'isomap'"),
         (["--dims", "4"], "a map has 2 or 3 dimensions, not 4"),
-        (["--dims", "two"], "--dims 'two' is no number"),
+        (["--dims", "two"], "--dims 'two' is not a number"),
         (["--method", ","], "name at least one method"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line: data on stdout, talk on stderr."""
+"""The command line: data on stdout, messages on stderr."""
 
 from attention_atlas.cli.app import main
 

@@ -1,6 +1,6 @@
-"""The table of commands.
+"""Which commands are there, and how do they fail?
 
-Our own errors are one line on stderr and exit code 2. Nothing heavy is imported before a command
+An `AtlasError` is one line on stderr and exit code 2. Nothing heavy is imported before a command
 runs, so `--help` answers at once.
 """
 
@@ -44,7 +44,7 @@ for command in COMMANDS:
 
 
 def main() -> None:
-    """Run the command line; an error of ours becomes one line and exit code 2."""
+    """Run the command line; an `AtlasError` becomes one line and exit code 2."""
     try:
         app()
     except AtlasError as problem:

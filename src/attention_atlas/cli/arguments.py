@@ -1,4 +1,4 @@
-"""The arguments that several commands share."""
+"""Which arguments do several commands share?"""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,6 @@ Inputs = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="ATLAS", help="An atlas folder.")]
 Output = Annotated[Path, typer.Option("-o", "--output", help="The atlas folder to write.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an atlas that is there.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing atlas.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Exact = Annotated[bool, typer.Option("--exact", help="Put whole rows and vectors into the page.")]

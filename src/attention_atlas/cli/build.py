@@ -24,7 +24,7 @@ def build(
         str, typer.Option(help=f"{', '.join(METHODS)}; several with commas.")
     ] = "umap",
     dims: Annotated[str, typer.Option(help="2, 3 or 2,3.")] = "2",
-    tokens: Annotated[int, typer.Option(min=1, help="At most so many on a map.")] = 5000,
+    tokens: Annotated[int, typer.Option(min=1, help="The most tokens on a map.")] = 5000,
     overwrite: Overwrite = False,
 ) -> None:
     """Capture MODEL over INPUTS, lay out and measure every head. Resumes if interrupted."""
@@ -48,4 +48,4 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in _words(text)]
     except ValueError:
-        raise InputError(f"--dims {text!r} is no number; give 2, 3 or 2,3") from None
+        raise InputError(f"--dims {text!r} is not a number; give 2, 3 or 2,3") from None

@@ -17,11 +17,11 @@ def check(
     loading: Loading,
     inputs: Annotated[
         str | None,
-        typer.Argument(metavar="[INPUTS]", help="What to check it on; made up if unset."),
+        typer.Argument(metavar="[INPUTS]", help="Inputs to check it on; random ones if unset."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The receipt as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the receipt as JSON.")] = False,
 ) -> None:
-    """Can this model be captured exactly? Prints the receipt; exits 0 only if so, else 1."""
+    """Check that a model can be captured exactly; prints the receipt, exits 0 if so, else 1."""
     from attention_atlas.record.prove.check import check as make
     from attention_atlas.store.manifest import plain
 

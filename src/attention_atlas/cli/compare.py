@@ -1,4 +1,4 @@
-"""attention-atlas compare: set models side by side on the same texts."""
+"""attention-atlas compare: compare models on the same texts."""
 
 import json
 from pathlib import Path
@@ -9,19 +9,19 @@ import typer
 from attention_atlas.cli.arguments import AsJson
 from attention_atlas.cli.talk import say
 
-_MOST_CHANGED = 12  # heads of one name that are listed
+_MOST_CHANGED = 12  # heads listed
 
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="An atlas folder.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same texts.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another atlas of the same texts.")],
     others: Annotated[
-        list[Path] | None, typer.Argument(metavar="[MORE...]", help="And more of them.")
+        list[Path] | None, typer.Argument(metavar="[MORE...]", help="More atlases of them.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write page.html to look at instead.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write page.html instead.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set models side by side on the same texts: importance, RI, kinds, heads that differ most."""
+    """Compare models on the same texts: importance, RI, kinds, heads that differ most."""
     from attention_atlas.measure.compare import compare as make
     from attention_atlas.store.reader import StoredAtlas
 
@@ -32,35 +32,37 @@ def compare(
         save_comparison(save, atlases)
         print(save)
         return
-    made = make(*atlases)
+    comparison = make(*atlases)
     if as_json:
-        print(json.dumps(_plain(made), indent=1, ensure_ascii=False))
+        print(json.dumps(_plain(comparison), indent=1, ensure_ascii=False))
         return
-    say(made.note)
+    say(comparison.note)
     for title, frame in (
-        ("importance", made.statistics),
-        ("importance, rows with a choice", made.statistics_chosen),
-        ("heads of each kind", made.kinds),
+        ("importance", comparison.statistics),
+        ("importance, rows with a choice", comparison.statistics_chosen),
+        ("heads of each kind", comparison.kinds),
     ):
         print(f"{title}\n{frame.to_string(float_format=lambda value: f'{value:.6f}')}\n")
-    for model, other in enumerate(made.names[1:], 1):
-        print(f"heads of {made.names[0]} and their nearest in {other}, least alike first (bits)")
-        for head, nearest, away in made.apart(model):
+    first_name, *other_names = comparison.names
+    for model, other in enumerate(other_names, 1):
+        print(f"heads of {first_name} and their nearest in {other}, least alike first (bits)")
+        for head, nearest, away in comparison.apart(model):
             print(f"  {head:12} {nearest:12} {away:.3f}")
-        for head, away in (made.changed(model) or [])[:_MOST_CHANGED]:
+        for head, away in (comparison.changed(model) or [])[:_MOST_CHANGED]:
             print(f"  {head:12} from itself: {away:.3f}")
 
 
-def _plain(made: Any) -> dict[str, Any]:
+def _plain(comparison: Any) -> dict[str, Any]:
+    others = list(enumerate(comparison.names))[1:]
     return {
-        "names": made.names,
-        "note": made.note,
-        "aligned": made.aligned,
-        "shared": made.shared,
-        "importance": made.statistics.to_dict(),
-        "importance-chosen": made.statistics_chosen.to_dict(),
-        "kinds": made.kinds.to_dict(),
-        "nearest": {name: made.nearest(name) for name in made.heads[0]},
-        "apart": {name: made.apart(at) for at, name in enumerate(made.names[1:], 1)},
-        "changed": {name: made.changed(at) for at, name in enumerate(made.names[1:], 1)},
+        "names": comparison.names,
+        "note": comparison.note,
+        "aligned": comparison.aligned,
+        "shared": comparison.shared,
+        "importance": comparison.statistics.to_dict(),
+        "importance-chosen": comparison.statistics_chosen.to_dict(),
+        "kinds": comparison.kinds.to_dict(),
+        "nearest": {name: comparison.nearest(name) for name in comparison.heads[0]},
+        "apart": {name: comparison.apart(model) for model, name in others},
+        "changed": {name: comparison.changed(model) for model, name in others},
     }

@@ -1,4 +1,4 @@
-"""attention-atlas demo: two built-in models, no network."""
+"""attention-atlas demo: show two built-in models; needs no network."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def demo(
     hosting: Hosting,
     as_text: Annotated[
-        bool, typer.Option("--text", help="Print the receipt and each head's best link instead.")
+        bool,
+        typer.Option("--text", help="Print the receipt and each head's top link instead."),
     ] = False,
 ) -> None:
     """Look at two built-in models over two hundred sentences; needs no network."""
@@ -32,13 +33,13 @@ def demo(
         print(f"{atlas.manifest.model}: {summary(atlas)}")
         print(receipt_table(atlas.receipt))
         print()
-        print("The strongest link of each head (who looks → at whom), first token left out:")
+        print("The strongest link of each head (from → to), without the first token:")
         for line in strongest_links(atlas):
             print(line)
 
 
 def strongest_links(atlas: "StoredAtlas") -> list[str]:
-    """For each head, the pair of tokens with the largest weight over all inputs."""
+    """Find the pair of tokens with the largest weight of each head; returns a line a head."""
     import numpy as np
 
     from attention_atlas.names.head import Head
@@ -52,10 +53,10 @@ def strongest_links(atlas: "StoredAtlas") -> list[str]:
                 rows = atlas.tokens(number, layer.queries)["text"].tolist()
                 columns = atlas.tokens(number, layer.keys)["text"].tolist()
                 weights = atlas.layer_weights(number, layer.layer, tower.name)[:, 1:, 1:]
-                for head, one in enumerate(weights):
-                    if one.size and one.max() > best[head][0]:
-                        i, j = np.unravel_index(one.argmax(), one.shape)
-                        best[head] = (float(one.max()), rows[i + 1], columns[j + 1])
+                for head, matrix in enumerate(weights):
+                    if matrix.size and matrix.max() > best[head][0]:
+                        i, j = np.unravel_index(matrix.argmax(), matrix.shape)
+                        best[head] = (float(matrix.max()), rows[i + 1], columns[j + 1])
             lines += [
                 f"  {Head(prefix, layer.layer, head)!s:10} {weight:.2f}  {source} → {target}"
                 for head, (weight, source, target) in enumerate(best)

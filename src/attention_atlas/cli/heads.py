@@ -1,4 +1,4 @@
-"""attention-atlas heads: list heads with kinds and scores, or all that is known of one."""
+"""attention-atlas heads: list heads with kinds and scores, or describe one head."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,16 +22,16 @@ def heads(
     atlas: Folder,
     kind: Annotated[Shape | None, typer.Option(help="Only heads of this kind.")] = None,
     sort: Annotated[
-        str, typer.Option(help="A score (largest first), kind, head, or odd: worth a look.")
+        str, typer.Option(help="A score (largest first), kind, head, or odd (most unusual first).")
     ] = "head",
-    head: Annotated[str | None, typer.Option(help="All that is known of one head.")] = None,
+    head: Annotated[str | None, typer.Option(help="Print all that is known of one head.")] = None,
     relations: Annotated[
-        bool, typer.Option("--relations", help="Who follows which relation of the trees given.")
+        bool, typer.Option("--relations", help="List the best heads of each relation of the trees.")
     ] = False,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Every score as CSV.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print every score as CSV.")] = False,
 ) -> None:
-    """List the heads of an atlas with kinds and scores; measures it first if need be."""
+    """List the heads of an atlas with kinds and scores; measures it first if needed."""
     from attention_atlas.atlas import open_atlas
 
     opened = open_atlas(atlas)
@@ -62,14 +62,12 @@ def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
         odd = worth_a_look(scores, anomalies(scores))[["head", "odd"]]
         return odd.merge(frame, on="head")
     if by not in frame.columns:
-        raise PickError(
-            f"there is no score {by!r} to sort by; there are {', '.join(frame.columns)}"
-        )
+        raise PickError(f"no score is named {by!r}; sort by one of {', '.join(frame.columns)}")
     return frame.sort_values(by, ascending=by == "kind", kind="stable")
 
 
 def _printed(frame: "pd.DataFrame", as_json: bool, as_csv: bool) -> bool:
-    """Whether a whole table was asked for, and now is there."""
+    """Print a whole table if JSON or CSV was asked for; returns whether it was."""
     if as_json:
         print(frame.to_json(orient="records", indent=1, force_ascii=False))
     elif as_csv:
@@ -78,7 +76,7 @@ def _printed(frame: "pd.DataFrame", as_json: bool, as_csv: bool) -> bool:
 
 
 def _print_relations(atlas: "Atlas", as_json: bool, as_csv: bool) -> None:
-    """All of them as data; for people the best head of each."""
+    """Print all relations as JSON or CSV, or the best head of each as text."""
     from attention_atlas.measure.relations import best_heads
 
     table = atlas.relations()
@@ -101,11 +99,11 @@ def _print_card(atlas: "Atlas", name: str) -> None:
         similar = alike(atlas)
     except AtlasError:
         similar = None
-    made = card(atlas, scores, name, similar)
-    content = {**made.__dict__, "kind": {k: _number(v) for k, v in made.kind.items()}}
+    known = card(atlas, scores, name, similar)
+    content = {**known.__dict__, "kind": {k: _number(v) for k, v in known.kind.items()}}
     print(json.dumps(content, indent=1, ensure_ascii=False, default=_number))
 
 
 def _number(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
+    """Convert a NumPy number to a Python one."""
     return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""Where does a command show its page? The server's options, and how it is started."""
+"""How does a command show its page? The options of the server, and its start."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Hosting:
     """Where the server listens, and whether it opens a browser."""
 
-    host: str = option("127.0.0.1", "Where to listen; beyond this machine a token is needed.")
-    port: int | None = option(None, "8642 or a free one, if unset.", min=0, max=65535)
+    host: str = option("127.0.0.1", "Address to listen on; other than this machine needs a token.")
+    port: int | None = option(None, "8642, or a free one, if unset.", min=0, max=65535)
     browser: bool = option(True, "Open a browser.")
 
 

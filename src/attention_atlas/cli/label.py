@@ -14,9 +14,9 @@ def label(
     atlas: Folder,
     model: Annotated[str, typer.Option(help="A segmentation model: a hub id or a folder.")],
     loading: Loading,
-    as_json: Annotated[bool, typer.Option("--json", help="The counts as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Name what each patch of an atlas shows, by a segmentation model, to colour maps by."""
+    """Name what each patch of an atlas shows by a segmentation model, to colour maps."""
     from attention_atlas.studies.measure import label as run
 
     counts = run(atlas, model, **keywords(loading))

@@ -11,20 +11,18 @@ from attention_atlas.layout.methods import METHODS
 
 def layout(
     atlas: Folder,
-    method: Annotated[
-        str, typer.Option(help=f"How places are found: {', '.join(METHODS)}.")
-    ] = "umap",
+    method: Annotated[str, typer.Option(help=f"The method: {', '.join(METHODS)}.")] = "umap",
     dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
-    tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens a head.")] = 5000,
+    tokens: Annotated[int, typer.Option(min=1, help="The most tokens a head.")] = 5000,
     seed: int = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Each head's fidelity as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print fidelity as JSON.")] = False,
 ) -> None:
     """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
     from attention_atlas.atlas import open_atlas
 
-    made = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
-    figures = {head: made.of(head)[1] for group in made.groups.values() for head in group.heads}
+    placed = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
+    figures = {head: placed.of(head)[1] for group in placed.groups.values() for head in group.heads}
     if as_json:
         print(json.dumps(figures, indent=1))
         return

@@ -16,22 +16,22 @@ def measure(
     atlas: Folder,
     loading: Loading,
     model: Annotated[
-        str | None, typer.Option(help="The captured model: adds scores that need it live.")
+        str | None, typer.Option(help="The captured model; adds scores that need it.")
     ] = None,
     conllu: Annotated[
         Path | None, typer.Option(help="A CoNLL-U file whose sentences are the inputs.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure again.")] = False,
     seed: int = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The measures as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
 ) -> None:
-    """Score every head of an atlas and name its kind. What is already measured is kept."""
+    """Score every head of an atlas and name its kind. Keeps what is already measured."""
     from attention_atlas.atlas import open_atlas
     from attention_atlas.studies.measure import measure as run
 
     opened = open_atlas(atlas)
     if opened.scores() is not None and not again and model is None and conllu is None:
-        say(f"{atlas} is measured already; --again measures again")
+        say(f"{atlas} is measured already; to measure it again, add --again")
     scores = run(opened, model, conllu=conllu, again=again, seed=seed, **keywords(loading))
     if as_json:
         print(json.dumps(scores.measures, indent=1, ensure_ascii=False))

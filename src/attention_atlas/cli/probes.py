@@ -1,4 +1,4 @@
-"""attention-atlas probes: make pictures whose value is known at every place."""
+"""attention-atlas probes: make pictures with a known value at every place."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,14 +11,14 @@ Probes = Literal["hue", "brightness", "gratings", "shapes"]
 
 
 def probes(
-    kind: Annotated[Probes, typer.Argument(metavar="KIND", help="What is known of them.")],
+    kind: Annotated[Probes, typer.Argument(metavar="KIND", help="The value that is known.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     size: Annotated[int, typer.Option(min=14, help="Pixels a side.")] = 224,
     seed: int = 0,
 ) -> None:
-    """Make pictures whose value is known at every place: hue, brightness, gratings or shapes."""
+    """Make pictures with a known value at every place: hue, brightness, gratings or shapes."""
     from attention_atlas.images.probes import write_probes
 
     count = write_probes(kind, output, size, seed)
-    say(f"{count} pictures; capture them: attention-atlas build MODEL {output} -o x.atlas")
+    say(f"{count} pictures; to capture them, run: attention-atlas build MODEL {output} -o x.atlas")
     print(output)

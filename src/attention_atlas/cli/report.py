@@ -12,7 +12,7 @@ def report(
     atlas: Folder,
     output: Annotated[
         Path,
-        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (by Chromium)."),
+        typer.Argument(metavar="OUTPUT", help="report.html, or report.pdf (needs Chromium)."),
     ],
 ) -> None:
     """Write what is known of every head as one page for reading and printing."""

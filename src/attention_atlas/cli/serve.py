@@ -16,10 +16,10 @@ def serve(
     loading: Loading,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="The atlas's model, so that texts can be added; may be repeated."),
+        typer.Option(help="The atlas's model, to add texts with; may be repeated."),
     ] = None,
 ) -> None:
-    """Show atlases in the browser; another --host than this machine gets a token in its link."""
+    """Show atlases in the browser; with another --host, the link has a token."""
     from attention_atlas.page.live.model import LiveModel, give_out
     from attention_atlas.store.reader import StoredAtlas
 

@@ -1,7 +1,7 @@
 """How does an options object become options of a command?
 
-`spread` replaces a parameter whose type is a frozen options class by one option a field, and hands
-the command the object again.
+`spread` replaces a parameter whose type is a frozen options class by one option a field, and passes
+the object to the command.
 """
 
 import inspect
@@ -17,7 +17,7 @@ LIMITS = ("min", "max")
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Make the function that typer reads: each options object as its fields."""
+    """Make the function that typer reads, with a parameter a field of each options object."""
     hints = get_type_hints(command, include_extras=True)
     objects: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = []
@@ -29,13 +29,15 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         for name, kind in objects.items():
-            values = {one.name: _frozen(given.pop(one.name)) for one in declared(kind)}
+            values = {field.name: _frozen(given.pop(field.name)) for field in declared(kind)}
             given[name] = kind(**values)
         command(**given)
 
-    ordered = sorted(parameters, key=lambda one: one.default is not inspect.Parameter.empty)
+    ordered = sorted(
+        parameters, key=lambda parameter: parameter.default is not inspect.Parameter.empty
+    )
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {one.name: one.annotation for one in ordered}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
     run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return run
 
@@ -44,12 +46,12 @@ def _as_parameters(kind: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(kind)
     return [
         inspect.Parameter(
-            one.name,
+            field.name,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=list(one.default) if isinstance(one.default, tuple) else one.default,
-            annotation=Annotated[one.metadata.get("type", hints[one.name]), _option(one)],
+            default=list(field.default) if isinstance(field.default, tuple) else field.default,
+            annotation=Annotated[field.metadata.get("type", hints[field.name]), _option(field)],
         )
-        for one in declared(kind)
+        for field in declared(kind)
     ]
 
 

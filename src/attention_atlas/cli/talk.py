@@ -1,4 +1,4 @@
-"""What the commands say to a person: on stderr, in sentences and tables."""
+"""What do the commands say to a person?"""
 
 import sys
 from collections.abc import Iterator
@@ -20,18 +20,22 @@ def say(text: str) -> None:
 
 @contextmanager
 def resumable(output: Path) -> Iterator[None]:
-    """Turn Ctrl-C into a sentence and exit code 130."""
+    """Turn Ctrl-C into a message and exit code 130."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"stopped; run the same command again: {output} continues where it stopped")
+        say(f"stopped; to resume {output}, run the same command again")
         raise typer.Exit(130) from None
 
 
 def summary(atlas: "StoredAtlas") -> str:
     """Describe an atlas in one line: how many inputs and tokens, how exact."""
     receipt = atlas.receipt
-    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    lost = [
+        f"{layer.tower} {layer.layer} ({layer.reason})"
+        for layer in receipt.layers
+        if not layer.exact
+    ]
     proof = (
         f"capture exact ({receipt.worst_error:.1e})"
         if receipt.exact
@@ -46,14 +50,15 @@ def receipt_table(receipt: "Receipt") -> str:
     """Format a receipt as a table; returns its lines."""
     head = f"{'layer':16} {'weights':>9} {'output':>9} {'stored':>9}  "
     rows = [
-        f"{one.tower + ' ' + str(one.layer):16} {one.weights_error:9.1e} {one.output_error:9.1e} "
-        f"{'–' if one.stored_error is None else format(one.stored_error, '.1e'):>9}  "
-        f"{'exact' if one.exact else 'NOT EXACT: ' + one.reason}"
-        for one in receipt.layers
+        f"{layer.tower + ' ' + str(layer.layer):16} "
+        f"{layer.weights_error:9.1e} {layer.output_error:9.1e} "
+        f"{'–' if layer.stored_error is None else format(layer.stored_error, '.1e'):>9}  "
+        f"{'exact' if layer.exact else 'NOT EXACT: ' + layer.reason}"
+        for layer in receipt.layers
     ]
     missing = [f"not seen: {name}" for name in receipt.missing]
     verdict = (
-        f"exact, by way of {receipt.how}, in {receipt.dtype}: "
+        f"exact (way: {receipt.how}, dtype: {receipt.dtype}): "
         f"worst error {receipt.worst_error:.1e}, bound {receipt.bound:.0e}"
         if receipt.exact
         else "not exact"

@@ -1,4 +1,4 @@
-"""attention-atlas view: run a model on one text and look at its attention."""
+"""attention-atlas view: run a model on one text and show its attention."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,7 @@ from attention_atlas.names.options import keywords
 
 def view(
     model: Model,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the model reads, or the file of a picture.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text, or the file of a picture.")],
     hosting: Hosting,
     loading: Loading,
     text_b: Annotated[
@@ -27,7 +25,7 @@ def view(
     ] = None,
     exact: Exact = False,
 ) -> None:
-    """Run MODEL on one TEXT, or a picture, and look at its attention."""
+    """Run MODEL on one TEXT or picture and show its attention."""
     from attention_atlas.models.media import IMAGE_SUFFIXES
     from attention_atlas.record.write.capture import capture
 

@@ -22,14 +22,14 @@ def swatches(picture: Image.Image, boxes: "npt.NDArray[np.floating[Any]]") -> Fl
     sums = np.pad(pixels.cumsum(0).cumsum(1), ((1, 0), (1, 0), (0, 0)))
     height, width = pixels.shape[:2]
     out = np.full((len(boxes), 3), np.nan)
-    there = ~np.isnan(boxes).any(1)
-    edges = np.clip(boxes[there], 0, 1) * [width, height, width, height]
+    known = ~np.isnan(boxes).any(1)
+    edges = np.clip(boxes[known], 0, 1) * [width, height, width, height]
     low = np.minimum(np.rint(edges[:, :2]).astype(int), [width - 1, height - 1])
     high = np.maximum(np.rint(edges[:, 2:]).astype(int), low + 1)
     (left, top), (right, bottom) = low.T, high.T
     total = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     colour = total / ((right - left) * (bottom - top))[:, None]
-    out[there] = np.column_stack([colour @ LUMA, *hue_and_saturation(colour)])
+    out[known] = np.column_stack([colour @ LUMA, *hue_and_saturation(colour)])
     return out
 
 

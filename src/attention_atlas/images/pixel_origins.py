@@ -86,8 +86,8 @@ def shown(make: Make, sizes: Sequence[Size]) -> Shown | None:
         values = _pixels(make(pictures))
         assert values is not None and black is not None and white is not None
         span = white - black
-        there = np.abs(span) > 1e-4 * max(float(np.abs(span).max()), 1e-6)
-        return np.where(there, (values - black) / np.where(there, span, 1), np.nan)
+        shows = np.abs(span) > 1e-4 * max(float(np.abs(span).max()), 1e-6)
+        return np.where(shows, (values - black) / np.where(shows, span, 1), np.nan)
 
     x = decoded([_ramp(size, 0) for size in sizes])
     y = decoded([_ramp(size, 1) for size in sizes])
@@ -126,10 +126,10 @@ def _ramp(size: Size, axis: int) -> Image.Image:
 
 
 def _pixels(batch: Mapping[str, Any]) -> Floats | None:
-    found = next((batch[name] for name in _NAMES if name in batch), None)
-    if found is None or not hasattr(found, "shape"):
+    tensor = next((batch[name] for name in _NAMES if name in batch), None)
+    if tensor is None or not hasattr(tensor, "shape"):
         return None
-    values = np.asarray(found, np.float64)
+    values = np.asarray(tensor, np.float64)
     return values if values.ndim >= 2 else None
 
 
@@ -138,11 +138,13 @@ def _pixels(batch: Mapping[str, Any]) -> Floats | None:
 
 def _frames(x: Floats, y: Floats, which: Floats, sizes: Sequence[Size]) -> list[Frame]:
     height, width = x.shape[-2:]
-    flat = [one.reshape(-1, *one.shape[-3:]) for one in (x, y, which)]  # (F, C, height, width)
+    flat = [
+        values.reshape(-1, *values.shape[-3:]) for values in (x, y, which)
+    ]  # (F, C, height, width)
     frames = []
     for across, down, number in zip(*flat, strict=True):
-        there = ~np.isnan(across).all(0)
-        if not there.any():
+        shows = ~np.isnan(across).all(0)
+        if not shows.any():
             nothing = Axis(0.0, 0.0, 0, 0)
             frames.append(Frame(-1, height, width, nothing, nothing))
             continue
@@ -150,18 +152,18 @@ def _frames(x: Floats, y: Floats, which: Floats, sizes: Sequence[Size]) -> list[
         size = sizes[image]
         frames.append(
             Frame(
-                image, height, width, _fit(across, there, 0, size[0]), _fit(down, there, 1, size[1])
+                image, height, width, _fit(across, shows, 0, size[0]), _fit(down, shows, 1, size[1])
             )
         )
     return frames
 
 
-def _fit(places: Floats, there: npt.NDArray[np.bool_], axis: int, pixels: int) -> Axis:
+def _fit(places: Floats, shows: npt.NDArray[np.bool_], axis: int, pixels: int) -> Axis:
     """Fit a line through the places of the pixels of one axis.
 
     The outermost are left out: half a pixel of the original next to its edge is not interpolated.
     """
-    lines = np.flatnonzero(there.any(axis))
+    lines = np.flatnonzero(shows.any(axis))
     first, last = int(lines[0]), int(lines[-1]) + 1
     part = places[:, :, first:last] if axis == 0 else places[:, first:last].transpose(0, 2, 1)
     means = np.nanmean(part, axis=(0, 1))
@@ -170,8 +172,8 @@ def _fit(places: Floats, there: npt.NDArray[np.bool_], axis: int, pixels: int) -
     if len(means) > 8:
         inner[[0, -1]] = False
     if inner.sum() >= 2:
-        at = np.arange(first, last)[inner] + 0.5
-        step, start = np.polyfit(at, means[inner], 1)
+        middles = np.arange(first, last)[inner] + 0.5
+        step, start = np.polyfit(middles, means[inner], 1)
         if step > 1e-6:
             low, high = start + step * first, start + step * last
             if abs(low) > _NEAR or abs(high - 1) > _NEAR:
@@ -184,19 +186,19 @@ def _fit(places: Floats, there: npt.NDArray[np.bool_], axis: int, pixels: int) -
 
 
 def _patches(x: Floats, y: Floats, which: Floats) -> Patches:
-    x, y, which = (one.reshape(-1, one.shape[-1]) for one in (x, y, which))  # (P, values)
+    x, y, which = (values.reshape(-1, values.shape[-1]) for values in (x, y, which))  # (P, values)
     count = len(x)
     image = np.full(count, -1)
-    there = ~np.isnan(x).all(1)
-    image[there] = np.rint(np.nanmedian(which[there], axis=1)).astype(int)
+    shows = ~np.isnan(x).all(1)
+    image[shows] = np.rint(np.nanmedian(which[shows], axis=1)).astype(int)
     row, column, box = np.full(count, -1), np.full(count, -1), np.full((count, 4), np.nan)
-    for number in np.unique(image[there]):
-        mine = np.flatnonzero(image == number)
-        columns, left, right = _lines(x[mine])
-        rows, top, bottom = _lines(y[mine])
-        box[mine] = np.stack([left, top, right, bottom], 1)
-        if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(mine):
-            row[mine], column[mine] = rows, columns
+    for number in np.unique(image[shows]):
+        patches = np.flatnonzero(image == number)
+        columns, left, right = _lines(x[patches])
+        rows, top, bottom = _lines(y[patches])
+        box[patches] = np.stack([left, top, right, bottom], 1)
+        if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(patches):
+            row[patches], column[patches] = rows, columns
     return Patches(image, row, column, box)
 
 

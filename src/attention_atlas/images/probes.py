@@ -28,7 +28,7 @@ from attention_atlas.names.errors import InputError
 
 TABLE = "probes.parquet"
 KNOWN = "known "  # before the name of a value, in the tokens of an atlas
-CELLS = 28  # a side: as fine as values are written down
+CELLS = 28  # a side: the grid on which values are stored
 BLOCKS = 7  # a side of a mosaic
 _DIRECTIONS = 8
 _FREQUENCIES = (2, 4, 8, 16)  # waves across a picture
@@ -50,16 +50,18 @@ class Probe:
 
 
 def write_probes(kind: str, folder: Path, size: int = 224, seed: int = 0) -> int:
-    """Write the probes of a kind into a folder; gives how many pictures there are."""
+    """Write the probes of a kind into a folder; returns the number of pictures."""
     if kind not in PROBES:
-        raise InputError(f"no probes are called {kind!r}; there is {', '.join(PROBES)}")
+        raise InputError(f"no probes are called {kind!r}; there are {', '.join(PROBES)}")
     if size < BLOCKS * 2:
         raise InputError(f"pictures of {size} pixels are too small; give {BLOCKS * 2} or more")
     if folder.exists() and any(folder.iterdir()) and not (folder / TABLE).exists():
         raise InputError(f"{folder} is not empty and has no {TABLE}; give another folder")
     folder.mkdir(parents=True, exist_ok=True)
     edges = np.arange(CELLS + 1) / CELLS
-    top, left = (one.reshape(-1) for one in np.meshgrid(edges[:-1], edges[:-1], indexing="ij"))
+    top, left = (
+        corner.reshape(-1) for corner in np.meshgrid(edges[:-1], edges[:-1], indexing="ij")
+    )
     frames = []
     for probe in PROBES[kind](size, np.random.default_rng(seed)):
         probe.picture.save(folder / f"{probe.name}.png")
@@ -92,20 +94,20 @@ def known_values(cells: pd.DataFrame, boxes: Floats) -> dict[str, list[Any]]:
     low = np.maximum(boxes[:, None, :2], edges[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], edges[None, :, 2:])
     area = np.nan_to_num(np.maximum(high - low, 0).prod(2))  # (N, cells)
-    found: dict[str, list[Any]] = {}
+    means: dict[str, list[Any]] = {}
     for name in cells.columns:
         if name not in ("left", "top", "right", "bottom"):
             mean = _mean if is_numeric_dtype(cells[name]) else _commonest
-            found[KNOWN + str(name)] = mean(area, cells[name].to_numpy(), CYCLIC.get(str(name)))
-    return found
+            means[KNOWN + str(name)] = mean(area, cells[name].to_numpy(), CYCLIC.get(str(name)))
+    return means
 
 
 def _mean(area: Floats, values: npt.NDArray[Any], period: float | None) -> list[Any]:
-    there = np.isfinite(values.astype(np.float64))
-    shares = area * there
+    finite = np.isfinite(values.astype(np.float64))
+    shares = area * finite
     total = shares.sum(1)
     safe = np.where(total > 0, total, 1)
-    plain = np.where(there, values, 0).astype(np.float64)
+    plain = np.where(finite, values, 0).astype(np.float64)
     if period is None:
         means = shares @ plain / safe
     else:
@@ -116,10 +118,13 @@ def _mean(area: Floats, values: npt.NDArray[Any], period: float | None) -> list[
 
 
 def _commonest(area: Floats, values: npt.NDArray[Any], _: float | None) -> list[Any]:
-    names = sorted({str(one) for one in values})
+    names = sorted({str(value) for value in values})
     shares = np.stack([area[:, values == name].sum(1) for name in names], 1)
     best = shares.argmax(1)
-    return [names[at] if total > 0 else None for at, total in zip(best, shares.sum(1), strict=True)]
+    return [
+        names[number] if total > 0 else None
+        for number, total in zip(best, shares.sum(1), strict=True)
+    ]
 
 
 # The kinds ---------------------------------------------------------------------------------------
@@ -150,23 +155,23 @@ def _fields(size: int, dice: np.random.Generator) -> Iterator[tuple[str, Floats,
 
 def _gradient(side: int, angle: float) -> Floats:
     """Make values 0 … 1 from one edge to the other, along a direction."""
-    at = (np.arange(side) + 0.5) / side - 0.5
-    along = np.cos(angle) * at[None, :] + np.sin(angle) * at[:, None]
+    middles = (np.arange(side) + 0.5) / side - 0.5
+    along = np.cos(angle) * middles[None, :] + np.sin(angle) * middles[:, None]
     wide = abs(np.cos(angle)) + abs(np.sin(angle))
     return np.asarray(np.clip(along / wide + 0.5, 0, 1))
 
 
 def _spread(blocks: Floats, side: int) -> Floats:
-    at = np.arange(side) * len(blocks) // side
-    return np.asarray(blocks[at[:, None], at[None, :]])
+    block = np.arange(side) * len(blocks) // side
+    return np.asarray(blocks[block[:, None], block[None, :]])
 
 
 def _coloured(field: Floats) -> Image.Image:
     """Colour by hues of one luma, so that brightness tells nothing."""
     steps = np.linspace(0, 1, 721)
     table = np.array([_even(colorsys.hsv_to_rgb(float(hue % 1), 1, 1)) for hue in steps])
-    at = np.rint(field % 1 * 720).astype(int)
-    return Image.fromarray(np.rint(255 * table[at]).astype(np.uint8))
+    step = np.rint(field % 1 * 720).astype(int)
+    return Image.fromarray(np.rint(255 * table[step]).astype(np.uint8))
 
 
 def _even(colour: tuple[float, float, float]) -> Floats:
@@ -179,12 +184,12 @@ def _even(colour: tuple[float, float, float]) -> Floats:
 
 
 def _gratings(size: int, dice: np.random.Generator) -> Iterator[Probe]:
-    at = (np.arange(size) + 0.5) / size
+    middles = (np.arange(size) + 0.5) / size
     for frequency in _FREQUENCIES:
         for number in range(_ANGLES):
             angle = 180 * number / _ANGLES
             turned = np.deg2rad(angle)
-            along = np.cos(turned) * at[None, :] + np.sin(turned) * at[:, None]
+            along = np.cos(turned) * middles[None, :] + np.sin(turned) * middles[:, None]
             phase = dice.uniform(0, 2 * np.pi)
             wave = 0.5 + 0.5 * np.sin(2 * np.pi * frequency * along + phase)
             picture = Image.fromarray(np.rint(255 * wave).astype(np.uint8)).convert("RGB")

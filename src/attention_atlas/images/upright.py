@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709: how bright red, green and blue are
-CYCLIC = {"hue": 360.0, "angle": 180.0}  # values that come round, and after how much
+CYCLIC = {"hue": 360.0, "angle": 180.0}  # cyclic values and their periods
 
 
 def upright(image: Image.Image) -> Image.Image:

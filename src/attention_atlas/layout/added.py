@@ -31,7 +31,7 @@ def place_input(
     `rows` tells where the tokens of the map stand among a head's queries and keys.
     """
     asked = made.options["asked"]
-    found = []
+    placed = []
     with one_thread(torch.device("cpu")):
         for heads in _layers(group.heads):
             picked = [group.heads.index(head) for head in heads]
@@ -46,11 +46,11 @@ def place_input(
             low, high = (torch.from_numpy(group.box[picked, side])[:, None] for side in (0, 1))
             wide = (high - low).clamp_min(torch.finfo(torch.float32).tiny)
             places = low + torch.from_numpy(group.places[picked].astype(np.float32)) / 65535 * wide
-            at = place(
+            new_places = place(
                 as_points(fresh, joint.metric), Known(known, places, joint.metric), asked["method"]
             )
-            found.append(((at - low) / wide).numpy().astype(np.float32))
-    return np.concatenate(found)
+            placed.append(((new_places - low) / wide).numpy().astype(np.float32))
+    return np.concatenate(placed)
 
 
 def _stack(vectors: Sequence[Float32]) -> Tensor:

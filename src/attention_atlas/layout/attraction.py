@@ -55,12 +55,12 @@ def tie(graph: Graph, heads: int) -> Ties:
     slot = torch.arange(len(row), device=row.device) - graph.start[row]
     row = place[row]
     piece = torch.searchsorted(first, row, right=True) - 1
-    at = offset[piece] + slot * count[piece] + row - first[piece]
+    index = offset[piece] + slot * count[piece] + row - first[piece]
     size = int(offset[-1])
     column = torch.zeros(size, dtype=torch.int32, device=row.device)
-    column[at] = place[graph.column].int()
+    column[index] = place[graph.column].int()
     weight = torch.zeros(size, device=row.device)
-    weight[at] = graph.weight
+    weight[index] = graph.weight
     return Ties(order, first, offset, column, weight)
 
 

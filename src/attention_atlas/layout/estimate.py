@@ -8,7 +8,7 @@ A head costs a little for itself, then in proportion to its points, and to the s
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.store.reader import StoredAtlas
 
-TOKENS = 5000  # on a map at most, if nothing else is asked for
+TOKENS = 5000  # the most on a map, by default
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
 
 

@@ -1,10 +1,10 @@
 """How far can a map be trusted?
 
-Three figures for each head, for the map and next to it for PCA and for the same places dealt out at
-random: the rank correlation of distance and dot product, as the AttentionViz paper measures it
-(Spearman along each query's row within its input; then the mean over rows, inputs, head; −1 is
-perfect); trustworthiness (near on the map, is it near in truth?); and the share of true neighbours
-kept. The correlation in the full space says what the projection started from.
+Three figures for each head, for the map, for PCA and for the same places shuffled: the rank
+correlation of distance and dot product, as the AttentionViz paper measures it (Spearman along each
+query's row within its input; then the mean over rows, inputs, head; −1 is perfect); trustworthiness
+(are points that are near on the map near in truth?); and the share of true neighbours kept. The
+correlation in the full space says what the projection started from.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from attention_atlas.layout.pca import pca
 
 NEIGHBOURS = 15
 ROWS = 300  # sampled for trustworthiness; all points are ranked for each
-ROWS_AN_INPUT = 64  # looked at for the correlation
+ROWS_AN_INPUT = 64  # sampled for the correlation
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ def fidelity(points: Tensor, dots: "Dots", places: Tensor, seed: int = 0) -> Fid
     """Measure places (heads, 2N, dims) against points (heads, 2N, width) from `as_points`."""
     numbers = torch.Generator().manual_seed(seed)
     rows = torch.randperm(points.shape[1], generator=numbers)[:ROWS].to(points.device)
-    dealt = torch.randperm(points.shape[1], generator=numbers).to(points.device)
+    shuffled = torch.randperm(points.shape[1], generator=numbers).to(points.device)
 
-    def figures(at: Tensor) -> Figures:
-        return Figures(correlation(dots, at), *neighbourhood(points, at, rows))
+    def figures(shown: Tensor) -> Figures:
+        return Figures(correlation(dots, shown), *neighbourhood(points, shown, rows))
 
     return Fidelity(
         full=correlation(dots, points),
         map=figures(places),
         pca=figures(pca(points, places.shape[2])),
-        shuffled=figures(places[:, dealt]),
+        shuffled=figures(places[:, shuffled]),
     )
 
 
@@ -106,7 +106,7 @@ def neighbourhood(
         near = _apart(shown, rows).topk(k, dim=1, largest=False).indices
         distance = _apart(true, rows)  # (rows, points)
         to_near = distance.gather(1, near)
-        rank = torch.stack([(distance < one[:, None]).sum(1) for one in to_near.t()]) + 1
+        rank = torch.stack([(distance < near_by[:, None]).sum(1) for near_by in to_near.t()]) + 1
         beyond = (rank - k).clamp_min(0).sum()
         trust.append(1 - 2 * beyond / (len(rows) * k * (2 * count - 3 * k - 1)))
         kept.append((rank <= k).float().mean())
@@ -115,7 +115,7 @@ def neighbourhood(
 
 def _apart(points: Tensor, rows: Tensor) -> Tensor:
     distance = torch.cdist(points[rows], points, compute_mode="donot_use_mm_for_euclid_dist")
-    return distance.scatter_(1, rows[:, None], torch.inf)  # nobody is its own neighbour
+    return distance.scatter_(1, rows[:, None], torch.inf)  # no point is its own neighbour
 
 
 def _ranks(values: Tensor) -> Tensor:

@@ -15,8 +15,8 @@ from torch import Tensor
 from attention_atlas.layout.attraction import ROWS_A_SLICE_CUDA, Ties
 from attention_atlas.layout.repulsion import mesh_repulsion
 
-EVERY_PAIR = 24_000  # up to so many points, looking at every pair is faster than the mesh
-TILE = {2: (32, 64), 3: (32, 32)}  # pairs a program looks at together; the fastest on an H200
+EVERY_PAIR = 24_000  # up to this many points, computing every pair is faster than the mesh
+TILE = {2: (32, 64), 3: (32, 32)}  # pairs that a program computes together; the fastest on an H200
 POINTS_A_STEP = 256
 
 

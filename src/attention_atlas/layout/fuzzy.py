@@ -16,7 +16,7 @@ from attention_atlas.layout.graph import Graph, symmetric
 from attention_atlas.layout.neighbours import Neighbours
 
 HALVINGS = 32
-COPY = 1e-6  # at most so far from a point is a copy of it, but for rounding
+COPY = 1e-6  # a point at most this far from another is its copy, but for rounding
 TURNS = 64  # a tie below 1/64 of its point's weight may be left out, as UMAP leaves out weak ones
 WHOLE = 2.0**32
 STRIDE = 39  # visits the turns in an order that spreads them; has no factor in common with them

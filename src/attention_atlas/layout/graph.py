@@ -47,9 +47,9 @@ def symmetric(index: Tensor, weight: Tensor, join: str) -> Graph:
     heads, points, k = index.shape
     rows = heads * points
     first = torch.arange(heads, device=index.device).view(-1, 1, 1) * points
-    to = (index + first).view(-1)
-    here = torch.arange(rows, device=index.device).repeat_interleave(k)
-    key, order = torch.cat([here * rows + to, to * rows + here]).sort()
+    target = (index + first).view(-1)
+    source = torch.arange(rows, device=index.device).repeat_interleave(k)
+    key, order = torch.cat([source * rows + target, target * rows + source]).sort()
     value = weight.reshape(-1).repeat(2)[order]
     again = torch.zeros_like(key, dtype=torch.bool)
     torch.eq(key[1:], key[:-1], out=again[1:])  # the same pair, seen from its other end

@@ -23,9 +23,9 @@ from torch import Tensor
 
 from attention_atlas.names.errors import InputError
 
-PAIRS = 128  # queries and keys sampled for c; every one meets every other
+PAIRS = 128  # queries and keys sampled for c; all pairs of them are used
 GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally
-SEARCHES = 3  # the grid moves on as often where the best c lies at its end
+SEARCHES = 3  # times that the grid is moved where the best c is at its end
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Joint:
 
 
 def raw(queries: Tensor, keys: Tensor) -> Joint:
-    one, none = torch.ones_like(queries[:, 0, 0]), torch.zeros_like(queries[:, 0])
-    return Joint("raw", "cosine", one, none, torch.zeros_like(one))
+    c, shift = torch.ones_like(queries[:, 0, 0]), torch.zeros_like(queries[:, 0])
+    return Joint("raw", "cosine", c, shift, torch.zeros_like(c))
 
 
 def translate(queries: Tensor, keys: Tensor) -> Joint:
-    one = torch.ones_like(queries[:, 0, 0])
-    return Joint("translate", "cosine", one, _meeting(queries, keys, one), torch.zeros_like(one))
+    c = torch.ones_like(queries[:, 0, 0])
+    return Joint("translate", "cosine", c, _meeting(queries, keys, c), torch.zeros_like(c))
 
 
 def scale(queries: Tensor, keys: Tensor) -> Joint:
@@ -125,11 +125,11 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
         )
         best = scores.argmax(0)
         at_end = (best == 0) | (best == len(GRID) - 1)
-        found = centre * _peak(scores)
+        best_c = centre * _peak(scores)
         if not at_end.any():
-            return found
+            return best_c
         centre = torch.where(at_end, tried.gather(0, best[None])[0], centre)
-    return torch.where(at_end, equal, found)
+    return torch.where(at_end, equal, best_c)
 
 
 def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ class Method:
 
     title: str
     module: str
-    neighbours: int  # of each point, that it looks at
+    neighbours: int  # of each point
     costs: tuple[float, float, float]  # seconds a head, a thousand points, a million pairs of them
 
     @property
@@ -47,7 +47,7 @@ def find_method(name: str, dims: int = 2) -> Method:
     if name not in METHODS:
         raise InputError(f"no layout is named {name!r}; there are: {', '.join(METHODS)}")
     if dims not in DIMS:
-        raise InputError(f"a map has 2 or 3 dimensions, not {dims}")
+        raise InputError(f"a map has 2 or 3 dimensions, not {dims}; give 2 or 3")
     return METHODS[name]
 
 

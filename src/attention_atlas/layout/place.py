@@ -16,7 +16,7 @@ from attention_atlas.names.errors import InputError
 NEIGHBOURS = 15
 STEPS = 60
 LONGEST_STEP = 0.5
-OTHERS_SEEN = 2048  # points that stand for all in what pushes a new one
+OTHERS_SEEN = 2048  # points sampled to push a new one, in place of all
 
 # New places, places of the known neighbours, how near they are, other places → a step.
 Force = Callable[[Tensor, Tensor, Neighbours, Tensor], Tensor]
@@ -54,9 +54,9 @@ def settle(new: Tensor, known: Known, force: Force) -> Tensor:
     flat = near.index.reshape(heads, -1, 1).expand(-1, -1, dims)
     partners = places.gather(1, flat).view(heads, count, k, dims)
     others = places[:, :: max(1, places.shape[1] // OTHERS_SEEN)]
-    at = partners[:, :, 0].clone()
+    placed = partners[:, :, 0].clone()
     for step in range(STEPS):
-        move = force(at, partners, near, others)
+        move = force(placed, partners, near, others)
         length = move.norm(dim=2, keepdim=True).clamp_min(LONGEST_STEP)
-        at += (1 - step / STEPS) * move * (LONGEST_STEP / length)
-    return at
+        placed += (1 - step / STEPS) * move * (LONGEST_STEP / length)
+    return placed

@@ -37,8 +37,8 @@ class Options:
     def check(self) -> None:
         find_method(self.method, self.dims)
         if self.joint not in JOINTS:
-            there = ", ".join(JOINTS)
-            raise InputError(f"no normalisation is named {self.joint!r}; there are: {there}")
+            names = ", ".join(JOINTS)
+            raise InputError(f"no normalisation is named {self.joint!r}; there are: {names}")
 
 
 @dataclass(frozen=True)

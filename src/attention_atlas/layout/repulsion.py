@@ -15,10 +15,10 @@ from torch import Tensor
 
 SPACING = {2: 1 / 2, 3: 1.0}  # of the mesh; the kernel is about 1 wide
 MOST_NODES = {2: 2048, 3: 160}  # an axis; a wider map gets a coarser mesh
-PAIRS_A_CELL = 8  # a cell of the padded mesh costs about as much as so many pairs
+PAIRS_A_CELL = 8  # a cell of the padded mesh costs about as much as this many pairs
 CELLS_CPU, CELLS_CUDA = 1 << 20, 1 << 30  # of the heads that share one pass
-PAIRS = 1 << 18  # looked at in one piece; they stay in the cache
-FEW = 2500  # points that are worth looking at every pair whatever it costs
+PAIRS = 1 << 18  # computed in one piece; they stay in the cache
+FEW = 2500  # points: up to this many, every pair is computed whatever it costs
 
 
 def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,7 +25,7 @@ from attention_atlas.store.maps import Map, MapHeads, read_map, write_map
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.reader import StoredAtlas
 
-Watch = Callable[[int, int], None]  # told heads done, of how many; may raise to stop the run
+Watch = Callable[[int, int], None]  # takes heads done, heads in all; may raise to stop the run
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,27 @@ def layout_atlas(
     options.check()
     path = atlas.path / "layouts" / f"{options.name}.safetensors"
     if path.exists():
-        there = read_map(path)
-        if there.options["asked"] == _asked(options):
-            return there
+        stored = read_map(path)
+        if stored.options["asked"] == _asked(options):
+            return stored
     layout = Layout(atlas, options, plan(atlas, options))
     chunks = cut_chunks(layout.tasks, options)
-    # Another cut, for a device with other memory, has parts of its own.
+    # The cut depends on the memory of the device; parts of another cut do not fit.
     journal = Journal.beside(path, {**asdict(options), "cut": str(chunks)})
     with bar(f"{options.name} layout", len(chunks), progress) as show:
 
-        def told() -> None:
+        def report() -> None:
             show(len(journal.parts))
             done = sum(_size(chunks[number]) for number in journal.parts)
             watch(done, sum(map(_size, chunks)))
 
-        told()
+        report()
         engine = Local(_workers(layout) if workers is None else workers)
-        _run_missing(layout, chunks, journal, engine, told)
-    made = _assembled(layout, chunks, journal)
-    write_map(path, made)
+        _run_missing(layout, chunks, journal, engine, report)
+    assembled = _assembled(layout, chunks, journal)
+    write_map(path, assembled)
     journal.sweep()
-    return made
+    return assembled
 
 
 def _size(chunk: Chunk) -> int:
@@ -84,11 +84,11 @@ def _workers(layout: Layout) -> int:
 
 
 def _run_missing(
-    layout: Layout, chunks: list[Chunk], journal: Journal, engine: Local, told: Callable[[], None]
+    layout: Layout, chunks: list[Chunk], journal: Journal, engine: Local, report: Callable[[], None]
 ) -> None:
     def done(job: Job, contents: Contents) -> None:
         journal.add(int(job.name), contents)
-        told()
+        report()
 
     with holding(layout) as key:
         asked = {
@@ -103,7 +103,7 @@ def _run_missing(
 
 
 def run_chunk(asked: Mapping[str, Any]) -> Contents:
-    """Lay out one chunk of heads; gives its arrays."""
+    """Lay out one chunk of heads; returns its arrays."""
 
     def make() -> Layout:
         atlas, options = StoredAtlas.open(asked["atlas"]), Options(**asked["options"])
@@ -120,8 +120,8 @@ def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:
     groups = {}
     options = layout.options
     for number, task in enumerate(layout.tasks):
-        mine = [journal.arrays(at) for at, (of, _) in enumerate(chunks) if of == number]
-        arrays = {name: np.concatenate([part[name] for part in mine]) for name in mine[0]}
+        parts = [journal.arrays(chunk) for chunk, (of, _) in enumerate(chunks) if of == number]
+        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         groups[task.group] = MapHeads(
             heads=task.heads, query_tokens=task.tokens[0], key_tokens=task.tokens[1], **arrays
         )

@@ -33,7 +33,7 @@ def sample(tokens: pd.DataFrame, most: int, sampling: str, seed: int) -> Numbers
     if sampling not in SAMPLINGS:
         raise InputError(f"no sampling is named {sampling!r}; there are: {', '.join(SAMPLINGS)}")
     if most < 1:
-        raise InputError(f"a map needs at least 1 token, not {most}")
+        raise InputError(f"a map needs at least 1 token, not {most}; give 1 or more")
     if len(tokens) <= most:
         return np.arange(len(tokens), dtype=np.int64)
     luck = np.random.default_rng(seed).gumbel(size=len(tokens))

@@ -23,7 +23,7 @@ from attention_atlas.layout.repulsion import repulsion
 
 START = 1e-4  # spread of the first axis at the start
 LONGEST_STEP = 5.0
-NEW_PERPLEXITY = 5.0  # a new point has few neighbours to obey
+NEW_PERPLEXITY = 5.0  # a new point has few neighbours
 Attract = Callable[[Tensor, Ties], Tensor]
 Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
 

@@ -89,8 +89,8 @@ def _settle_fused(
 
 def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
     """Get the pull of one partner on each point; returns (dims, heads, points)."""
-    there = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
-    apart = axes - there.view_as(axes)
+    pulling = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
+    apart = axes - pulling.view_as(axes)
     square = apart.square().sum(0).clamp_min_(1e-12)
     power = square.log().mul_(B).exp_()  # half the time of pow on a CPU
     strength = power.div(square).div_(power.mul_(A).add_(1)).mul_(-2 * A * B)
@@ -100,7 +100,7 @@ def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
 def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
     """Get the push of the points `shift` places further on; returns (dims, heads, points)."""
     points = axes.shape[2]
-    twice = torch.cat([axes, axes], 2)  # so that going round the end is plain reading
+    twice = torch.cat([axes, axes], 2)  # so that a slice past the end wraps round
     others = torch.stack([twice[:, :, by : by + points] for by in shift], 1)
     apart = axes[:, None] - others  # (dims, others, heads, points)
     square = apart.square().sum(0)

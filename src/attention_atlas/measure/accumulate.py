@@ -18,22 +18,22 @@ State = tuple[Floats, ...]
 
 
 class Accumulator(ABC):
-    """What a measure keeps of the blocks of one input. Subclass it for what is no `RowMean`."""
+    """What a measure keeps of an input's blocks; subclass it where a `RowMean` does not do."""
 
     @abstractmethod
     def state(self, block: RowBlock) -> State:
-        """What is kept of one block."""
+        """Compute the state of one block."""
 
-    def join(self, one: State, other: State) -> State:
-        """The state of two blocks together; sums unless a subclass says otherwise."""
-        return tuple(a + b for a, b in zip(one, other, strict=True))
+    def join(self, left: State, right: State) -> State:
+        """Join the states of two blocks; returns their sums unless a subclass overrides it."""
+        return tuple(a + b for a, b in zip(left, right, strict=True))
 
     @abstractmethod
     def value(self, state: State) -> Floats:
-        """(H,): one number a head; NaN: no answer."""
+        """Compute the value of a state; returns (H,), NaN where there is no answer."""
 
     def over(self, blocks: Iterable[RowBlock]) -> Floats:
-        """(H,): the value of an input that is given by its blocks."""
+        """Measure an input that is given by its blocks; returns (H,)."""
         return self.value(reduce(self.join, map(self.state, blocks)))
 
 
@@ -41,7 +41,7 @@ class Accumulator(ABC):
 class RowMean(Accumulator):
     """The mean of one number a row, over the rows that have a choice and a number."""
 
-    of: Callable[[RowBlock], Floats]  # (H, R); NaN: this row has no say
+    of: Callable[[RowBlock], Floats]  # (H, R); NaN: this row does not count
 
     def state(self, block: RowBlock) -> State:
         per_row = self.of(block)
@@ -57,14 +57,14 @@ class RowMean(Accumulator):
 class RowMaximum(Accumulator):
     """The largest number of any row."""
 
-    of: Callable[[RowBlock], Floats]  # (H, R); NaN: this row has no say
+    of: Callable[[RowBlock], Floats]  # (H, R); NaN: this row does not count
 
     def state(self, block: RowBlock) -> State:
         per_row = self.of(block)
         return (np.where(np.isnan(per_row), -np.inf, per_row).max(1, initial=-np.inf),)
 
-    def join(self, one: State, other: State) -> State:
-        return (np.maximum(one[0], other[0]),)
+    def join(self, left: State, right: State) -> State:
+        return (np.maximum(left[0], right[0]),)
 
     def value(self, state: State) -> Floats:
         return np.where(np.isneginf(state[0]), np.nan, state[0])

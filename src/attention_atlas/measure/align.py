@@ -1,4 +1,4 @@
-"""How are two tokenizers' tokens of one text set against each other?
+"""How are the tokens of two tokenizers compared on one text?
 
 By characters: the text is cut at every place where either tokenizer cuts, and a token's weight is
 spread over its cuts by their length. Tokens that stand for no characters (special ones) are left
@@ -17,21 +17,21 @@ Places = npt.NDArray[np.intp]
 
 
 def cuts(*frames: pd.DataFrame) -> list[tuple[int, int]]:
-    """The finest pieces of the text that all of these token tables cut it into."""
+    """Cut a text wherever a token table does; returns the pieces that all tables cover."""
     edges: set[int] = set()
     covered: set[int] | None = None
     for frame in frames:
         spans = [(int(s), int(e)) for s, e in zip(frame["start"], frame["end"], strict=True)]
         spans = [(start, end) for start, end in spans if 0 <= start < end]
         edges |= {edge for span in spans for edge in span}
-        mine = {place for start, end in spans for place in range(start, end)}
-        covered = mine if covered is None else covered & mine
+        characters = {place for start, end in spans for place in range(start, end)}
+        covered = characters if covered is None else covered & characters
     ordered = sorted(edges)
     return [(start, end) for start, end in pairwise(ordered) if covered and start in covered]
 
 
 def onto(pieces: list[tuple[int, int]], frame: pd.DataFrame) -> Floats:
-    """(tokens, pieces): which part of each token each piece is; rows sum to one or nought."""
+    """Compute each piece's share of each token; returns (tokens, pieces), rows sum to 1 or 0."""
     starts, ends = (frame[name].to_numpy(np.int64) for name in ("start", "end"))
     low, high = (np.array([piece[side] for piece in pieces], np.int64) for side in (0, 1))
     inside = np.minimum(ends[:, None], high) - np.maximum(starts[:, None], low)
@@ -40,13 +40,16 @@ def onto(pieces: list[tuple[int, int]], frame: pd.DataFrame) -> Floats:
 
 
 def looking(share: Floats, pieces: Places) -> Places:
-    """The tokens (R,) that some pieces are parts of, from shares (tokens, all pieces)."""
+    """Find the tokens that pieces are parts of, from shares (tokens, all pieces); returns (R,)."""
     return np.flatnonzero((share[:, pieces] > 0).any(1))
 
 
 def aligned(weights: Floats, share: Floats, pieces: Places) -> Floats:
-    """(H, pieces, all pieces): a piece looks as its token does. From the rows (H, R, M) of the
-    tokens that these pieces are parts of (`looking`)."""
+    """Turn weights of tokens into weights of pieces; returns (H, pieces, all pieces).
+
+    `weights` (H, R, M) are the rows of the tokens that the pieces are parts of (`looking`); a piece
+    looks as its token does.
+    """
     rows = (share[looking(share, pieces)][:, pieces] > 0).astype(np.float64)  # (R, pieces)
     rows = rows / np.maximum(rows.sum(0, keepdims=True), 1)
     columns = np.einsum("hrm,mq->hrq", weights, share, optimize=True)

@@ -1,4 +1,4 @@
-"""Which heads do the same?
+"""Which heads look at the same tokens?
 
 The distance of two heads is the mean over rows of the Jensen–Shannon divergence of their weights,
 in bits: 0 is the same, 1 is nothing in common. Rows are a sample of those with a choice, the same
@@ -19,25 +19,28 @@ from attention_atlas.store.form import Ints
 from attention_atlas.store.reader import StoredAtlas
 
 ROWS = 128  # sampled
-LONGEST = 512  # keys; a longer row says little more and costs much
-CUT = 0.25  # bits; heads closer than that are one cluster
+LONGEST = 512  # keys; a longer row adds little and costs much
+CUT = 0.25  # bits; closer heads are one cluster
 
 
 @dataclass(frozen=True)
 class HeadsAlike:
+    """How far all heads of an atlas are from each other, with their clusters."""
+
     heads: tuple[str, ...]
     divergence: Floats  # (heads, heads), bits
     places: Floats  # (heads, 2)
     cluster: npt.NDArray[np.intp]  # (heads,), numbered by size
 
     def nearest(self, head: str, count: int = 5) -> list[tuple[str, float]]:
+        """Get the heads nearest to a head with their distances in bits, nearest first."""
         row = self.divergence[self.heads.index(head)]
         order = [place for place in np.argsort(row, kind="stable") if self.heads[place] != head]
         return [(self.heads[place], float(row[place])) for place in order[:count]]
 
 
 def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
-    """All heads whose rows and keys are the same tokens, set against each other."""
+    """Compare all heads whose rows and keys are the same tokens; returns distances and clusters."""
     rows = sample_rows(atlas, seed)
     heads, attention = gather(atlas, rows)
     divergence = mean_divergence(attention, attention)
@@ -46,12 +49,14 @@ def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
 
 
 def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Ints]:
-    """Input → rows, at most ROWS in all; first rows, which have no choice, are left out."""
+    """Draw at most ROWS rows; returns input → rows. First rows have no choice and are left out."""
     stream = atlas.towers[0].layers[0].queries
     frame = atlas.tokens(stream=stream)
     frame = frame[(frame["position"] >= 1) & (frame["position"] < LONGEST)]
     if not len(frame):
-        raise InputError(f"{atlas.path.name} has no row with two keys to choose from")
+        raise InputError(
+            f"{atlas.path.name} has no row that sees two keys; capture inputs of two tokens or more"
+        )
     dice = np.random.default_rng(seed)
     chosen = frame.iloc[np.sort(dice.permutation(len(frame))[:ROWS])]
     return {
@@ -61,10 +66,12 @@ def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Ints]:
 
 
 def gather(atlas: StoredAtlas, rows: Mapping[int, Ints]) -> tuple[list[str], list[Floats]]:
-    """Names of the heads that look from the first stream at itself, and (heads, rows, M) of the
-    rows asked for, input by input in the order of `rows`."""
+    """Read some rows of all heads that look from the first stream at itself.
+
+    Returns the heads' names and, for each input in the order of `rows`, weights (heads, rows, M).
+    """
     names: list[str] = []
-    found: dict[int, list[Floats]] = {number: [] for number in rows}
+    attention: dict[int, list[Floats]] = {number: [] for number in rows}
     stream = atlas.towers[0].layers[0].queries
     for tower in atlas.towers:
         for layer in tower.layers:
@@ -75,20 +82,20 @@ def gather(atlas: StoredAtlas, rows: Mapping[int, Ints]) -> tuple[list[str], lis
                 stored = atlas.held_layer(shard, tower, layer)
                 for number in set(stored.inputs()) & set(rows):
                     weights = stored.weights(number, np.arange(layer.heads), rows[number])
-                    found[number].append(weights)
-    return names, [np.concatenate(found[number]) for number in rows]
+                    attention[number].append(weights)
+    return names, [np.concatenate(attention[number]) for number in rows]
 
 
 def mean_divergence(left: Sequence[Floats], right: Sequence[Floats]) -> Floats:
-    """(A, B) bits, from lists of (A, rows, M) and (B, rows, M) on the same rows."""
+    """Compare heads on the same rows, (A, rows, M) with (B, rows, M); returns (A, B) in bits."""
     total = np.zeros((len(left[0]), len(right[0])))
     rows = 0
     for a, b in zip(left, right, strict=True):
-        a, b = (one.astype(np.float32) for one in (a, b))
-        own = [_entropy(one) for one in (a, b)]  # (A, rows), (B, rows)
+        a, b = (weights.astype(np.float32) for weights in (a, b))
+        entropies = [_entropy(weights) for weights in (a, b)]  # (A, rows), (B, rows)
         for head in range(len(a)):
             mixed = _entropy((a[head][None] + b) / 2)  # (B, rows)
-            total[head] += (mixed - (own[0][head] + own[1]) / 2).sum(1)
+            total[head] += (mixed - (entropies[0][head] + entropies[1]) / 2).sum(1)
         rows += a.shape[1]
     return np.clip(total / max(rows, 1), 0, 1)
 
@@ -98,7 +105,7 @@ def _entropy(weights: Floats) -> Floats:
 
 
 def scaled(divergence: Floats) -> Floats:
-    """(heads, 2): classical scaling of √divergence, which is a true distance."""
+    """Place heads by classical scaling of √divergence, which is a metric; returns (heads, 2)."""
     count = len(divergence)
     centre = np.eye(count) - 1 / count
     inner = -centre @ ((divergence + divergence.T) / 2) @ centre / 2
@@ -112,16 +119,16 @@ def scaled(divergence: Floats) -> Floats:
 
 
 def clusters(divergence: Floats, cut: float = CUT) -> npt.NDArray[np.intp]:
-    """(heads,): average linkage, cut at `cut` bits; 0 is the largest cluster."""
+    """Cluster heads by average linkage, cut at `cut` bits; returns (heads,), 0 the largest."""
     from scipy.cluster.hierarchy import fcluster, linkage  # slow to import, seldom needed
     from scipy.spatial.distance import squareform
 
     if len(divergence) < 2:
         return np.zeros(len(divergence), np.intp)
     apart = squareform((divergence + divergence.T) / 2, checks=False)
-    _, first, found, sizes = np.unique(
+    _, first, labels, sizes = np.unique(
         fcluster(linkage(apart, "average"), cut, "distance"),
         return_index=True, return_inverse=True, return_counts=True,
     )  # fmt: skip
-    order = np.lexsort([first, -sizes])  # the largest first, of equal ones that of the first head
-    return np.asarray(order.argsort()[found], np.intp)
+    order = np.lexsort([first, -sizes])  # largest first; of equal ones, that of the first head
+    return np.asarray(order.argsort()[labels], np.intp)

@@ -20,12 +20,14 @@ ODD_ENOUGH = 3.5  # spreads from the median (Iglewicz & Hoaglin)
 
 @dataclass(frozen=True)
 class Anomaly:
+    """A head that meets a rule."""
+
     head: str
     what: str  # a word for filters
     sentence: str
 
 
-# What → the score it looks at, when it holds, and what is said with the value.
+# Word → its score, the condition on that score, and the sentence that takes its value.
 RULES: dict[str, tuple[str, Callable[[float], bool], str]] = {
     "null": ("first-token", lambda x: x >= NULL, "rests on the first token ({:.0%} of attention)"),
     "self": ("self", lambda x: x >= ONLY_SELF, "looks at nothing but the token itself ({:.0%})"),
@@ -35,9 +37,9 @@ RULES: dict[str, tuple[str, Callable[[float], bool], str]] = {
 
 
 def anomalies(scores: Scores, twins: dict[str, tuple[str, float]] | None = None) -> list[Anomaly]:
-    """All that is found; `twins` maps a head to its nearest one and how far that is (0 … 1)."""
+    """Find the heads that meet a rule; `twins` maps a head to its nearest one and the distance."""
     table = scores.table.pivot(index="head", columns="measure", values="value")
-    found = [
+    met = [
         Anomaly(str(head), what, say.format(value))
         for what, (measure, holds, say) in RULES.items()
         if measure in table
@@ -46,28 +48,29 @@ def anomalies(scores: Scores, twins: dict[str, tuple[str, float]] | None = None)
     ]
     for head, (other, away) in (twins or {}).items():
         if away <= TWIN:
-            found.append(
+            met.append(
                 Anomaly(head, "duplicate", f"does what {other} does (divergence {away:.4f})")
             )
-    return found
+    return met
 
 
 def worth_a_look(scores: Scores, found: list[Anomaly]) -> pd.DataFrame:
-    """A row a head, the most unusual first: odd, the score that is odd, and what was found."""
+    """Rank heads, most unusual first; returns a row a head: odd, the oddest score, its rules."""
     table = scores.table.pivot(index="head", columns="measure", values="value")
     middle = table.median()
     spread = (table - middle).abs().median() * 1.4826
     steps = ((table - middle) / spread.where(spread > 1e-6)).replace([np.inf, -np.inf], np.nan)
     away = steps.abs()
     rules: dict[str, list[str]] = {}
-    for one in found:
-        rules.setdefault(one.head, []).append(one.what)
+    for anomaly in found:
+        rules.setdefault(anomaly.head, []).append(anomaly.what)
     rows: list[dict[str, Any]] = []
     for head in table.index:
-        mine = away.loc[head].dropna()
-        odd = float(mine.max()) if len(mine) else 0.0
+        distances = away.loc[head].dropna()
+        odd = float(distances.max()) if len(distances) else 0.0
         rows.append({
             "head": head, "odd": odd + ODD_ENOUGH * len(rules.get(str(head), [])),
-            "by": str(mine.idxmax()) if len(mine) else "", "found": rules.get(str(head), []),
+            "by": str(distances.idxmax()) if len(distances) else "",
+            "found": rules.get(str(head), []),
         })  # fmt: skip
     return pd.DataFrame(rows).sort_values("odd", ascending=False, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Which one key of a patch is worth an arrow? The one rule for pictures, tables and counts.
+"""Which key of a patch gets an arrow? One rule for pictures, tables and counts.
 
 The strongest key of each patch, if its weight is at least 0.05: an arrow to another patch, a circle
 where it is the patch itself, a square where it is a class or register token (Yeh et al. 2023,
@@ -17,7 +17,10 @@ NONE, ARROW, CIRCLE, SQUARE = range(4)
 def marks(
     weights: Floats, query_patch: Bools, key_patch: Bools, key_special: Bools, same: bool
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """(N,) the strongest key and (N,) its mark, of (N, M) weights; `same`: keys are the rows."""
+    """Find the strongest key of each row of (N, M) weights; returns it and its mark, (N,) each.
+
+    `same`: rows and keys are the same tokens.
+    """
     strongest = weights.argmax(1)
     rows = np.arange(len(weights))
     itself = (strongest == rows) if same else np.zeros(len(weights), bool)

@@ -1,7 +1,7 @@
-"""How sure is a mean over inputs?
+"""How certain is a mean over inputs?
 
-A bootstrap that needs no second look at the data: each input is counted Poisson(1) times in each of
-1,000 replicas as it passes by, so memory does not grow with the corpus. The interval is the middle
+A bootstrap in one pass: each input is counted Poisson(1) times in each of 1,000 replicas when it is
+read, so memory does not grow with the corpus. The interval is the middle
 95 % of the replicas, widened as a t-interval is wider than a normal one, since a bootstrap of few
 inputs is too narrow, but never beyond what the score can be. Below three inputs there is none.
 """
@@ -19,27 +19,27 @@ FEWEST = 3  # inputs that an interval needs
 
 
 class Sums:
-    """The mean of some columns over inputs, each without its NaNs, as inputs pass by."""
+    """Running means of columns over inputs; NaNs are left out."""
 
     def __init__(self, columns: int):
         self.sums, self.counts = np.zeros(columns), np.zeros(columns)
 
     def add(self, values: Floats) -> tuple[Floats, Bools]:
-        """Some inputs: values (inputs, columns), NaN for no answer; gives what was added."""
-        there = np.isfinite(values)
-        known = np.where(there, values, 0).astype(np.float64)
+        """Add values (inputs, columns); returns them with 0 for NaN, and which are finite."""
+        finite = np.isfinite(values)
+        known = np.where(finite, values, 0).astype(np.float64)
         self.sums += known.sum(0)
-        self.counts += there.sum(0)
-        return known, there
+        self.counts += finite.sum(0)
+        return known, finite
 
     @property
     def value(self) -> Floats:
-        """(columns,), NaN where no input had an answer."""
+        """The means (columns,), NaN where no input had an answer."""
         return np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), np.nan)
 
 
 class Mean:
-    """The same with an interval."""
+    """Running means of columns over inputs, with bootstrap intervals."""
 
     def __init__(self, columns: int):
         self._all = Sums(columns)
@@ -47,23 +47,23 @@ class Mean:
         self._counts = np.zeros((REPLICAS, columns), np.float32)
 
     def add(self, values: Floats, draws: Floats) -> None:
-        """Some inputs: values (inputs, columns), NaN for no answer; draws (inputs, REPLICAS)."""
-        known, there = self._all.add(values)
+        """Add values (inputs, columns), NaN: no answer, with draws (inputs, REPLICAS)."""
+        known, finite = self._all.add(values)
         self._sums += draws.T @ known
-        self._counts += draws.T.astype(np.float32) @ there.astype(np.float32)
+        self._counts += draws.T.astype(np.float32) @ finite.astype(np.float32)
 
     @property
     def value(self) -> Floats:
-        """(columns,), NaN where no input had an answer."""
+        """The means (columns,), NaN where no input had an answer."""
         return self._all.value
 
     @property
     def counts(self) -> Floats:
-        """(columns,): how many inputs had an answer."""
+        """The number of inputs that had an answer (columns,)."""
         return self._all.counts
 
     def interval(self, bounds: Floats | None = None) -> tuple[Floats, Floats]:
-        """(columns,) each: low and high, within bounds (columns, 2) where there are some."""
+        """Compute the interval within bounds (columns, 2); returns low and high (columns,)."""
         replicas = np.where(self._counts > 0, self._sums / np.maximum(self._counts, 1), np.nan)
         known = np.where(self.counts >= FEWEST, replicas, 0.0)
         tail = 100 * (1 - LEVEL) / 2
@@ -78,16 +78,16 @@ class Mean:
         return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
 
-@lru_cache(maxsize=4)  # every layer asks for those of the same shard
+@lru_cache(maxsize=4)  # all layers and heads share the draws of a shard
 def draws(seed: int, inputs: tuple[int, ...]) -> Floats:
-    """(inputs, REPLICAS): how often each input counts in each replica; the same for all heads."""
+    """Draw how often each input counts in each replica; returns (inputs, REPLICAS)."""
     return np.stack(
         [np.random.default_rng([seed, number]).poisson(1, REPLICAS) for number in inputs]
     ).astype(np.float64)
 
 
 def wider(count: int) -> float:
-    """t quantile × √(n / (n − 1)) over the normal quantile."""
+    """Get the factor that widens an interval: t quantile × √(n / (n − 1)) / normal quantile."""
     if count < FEWEST:
         return 1.0
     tail, free = (1 + LEVEL) / 2, count - 1

@@ -1,4 +1,4 @@
-"""Everything known of one head, on one card."""
+"""What is known of one head?"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +14,19 @@ MOST = 6  # relations on a card
 
 @dataclass(frozen=True)
 class Card:
+    """All that is known of one head."""
+
     head: str
     kind: dict[str, Any]  # the head's row of kinds.parquet
     scores: list[dict[str, Any]]  # with title, formula, source, chance and rank among the heads
     anomalies: list[str]
     nearest: list[tuple[str, float]]
     telling: list[int]  # inputs that show its kind best
-    relations: list[dict[str, Any]]  # of given trees, those it follows better than an offset does
+    relations: list[dict[str, Any]]  # those it follows better than a fixed offset does
 
 
 def card(atlas: StoredAtlas, scores: Scores, head: str, similar: HeadsAlike | None = None) -> Card:
+    """Gather all that is known of one head; refuses a head that was not measured."""
     rows = scores.table[scores.table["head"] == head]
     kinds = scores.kinds[scores.kinds["head"] == head]
     if not len(rows):
@@ -33,9 +36,9 @@ def card(atlas: StoredAtlas, scores: Scores, head: str, similar: HeadsAlike | No
     twins = (
         {} if similar is None or head not in similar.heads else {head: similar.nearest(head, 1)[0]}
     )
-    found = [one.sentence for one in anomalies(scores, twins) if one.head == head]
+    sentences = [anomaly.sentence for anomaly in anomalies(scores, twins) if anomaly.head == head]
     return Card(
-        head, kind, [_score(scores, row) for row in rows.to_dict("records")], found,
+        head, kind, [_score(scores, row) for row in rows.to_dict("records")], sentences,
         similar.nearest(head) if twins and similar is not None else [], telling,
         _relations(atlas, head),
     )  # fmt: skip
@@ -45,8 +48,8 @@ def _relations(atlas: StoredAtlas, head: str) -> list[dict[str, Any]]:
     table = atlas.relations()
     if table is None:
         return []
-    mine = table[(table["head"] == head) & (table["above"] > 0)]
-    best = mine.sort_values(["above", "words"], ascending=False).head(MOST)
+    followed = table[(table["head"] == head) & (table["above"] > 0)]
+    best = followed.sort_values(["above", "words"], ascending=False).head(MOST)
     return [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
 
 

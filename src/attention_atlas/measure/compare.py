@@ -1,9 +1,9 @@
 """How do models differ on the same inputs?
 
-Everything here is of the inputs that all of them read: statistics of importance side by side (the
-study's Table 1, and without trivial rows), how many heads of each kind, and how far each head is
-from each other one, within a model and across. Where tokenizers differ, weights are aligned by
-characters first, and that is said.
+On the inputs that all of them read: statistics of importance (the study's Table 1, with and without
+rows that see one key), the number of heads of each kind, and the distance of each head from every
+other, within a model and across models. Where tokenizers differ, weights are aligned by characters
+first, and the note says so.
 """
 
 from dataclasses import dataclass
@@ -22,55 +22,57 @@ from attention_atlas.store.form import Ints
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
-INPUTS = 16  # shared inputs on which heads are set against each other
+INPUTS = 16  # shared inputs on which heads are compared
 
 
 @dataclass(frozen=True)
 class ModelComparison:
+    """How models differ on the inputs that all of them read."""
+
     names: tuple[str, ...]
     statistics: pd.DataFrame  # Table 1, a column a model
     statistics_chosen: pd.DataFrame  # the same without rows that see one key
     kinds: pd.DataFrame  # heads of each kind, a column a model
     scores: tuple[Scores, ...]  # of the shared inputs alone
     inputs: tuple[tuple[int, ...], ...]  # each shared input's number in every atlas
-    heads: tuple[tuple[str, ...], ...]  # those set against each other
+    heads: tuple[tuple[str, ...], ...]  # those compared, of each model
     divergence: Floats  # (all heads, all heads), one model after the other, bits
     aligned: bool  # by characters, because the tokenizers differ
     note: str
 
     @property
     def shared(self) -> int:
-        """Inputs that all have."""
+        """The number of inputs that all atlases have."""
         return len(self.inputs)
 
     def between(self, one: int, other: int) -> Floats:
-        """(heads of one model, heads of the other), bits."""
+        """Get the distances of two models' heads; returns (heads of one, of the other), bits."""
         edges = np.cumsum([0, *map(len, self.heads)])
-        rows, columns = (slice(edges[at], edges[at + 1]) for at in (one, other))
+        rows, columns = (slice(edges[model], edges[model + 1]) for model in (one, other))
         return np.asarray(self.divergence[rows, columns])
 
     def nearest(self, head: str, model: int = 1) -> tuple[str, float]:
-        """The head of another model that does most like this one of the first."""
+        """Find the nearest head in another model to one of the first; returns it and the bits."""
         row = self.between(0, model)[self.heads[0].index(head)]
         return self.heads[model][int(row.argmin())], float(row.min())
 
     def apart(self, model: int = 1) -> list[tuple[str, str, float]]:
-        """Each head of the first with its nearest in another model, the least alike first."""
-        found = [(head, *self.nearest(head, model)) for head in self.heads[0]]
-        return sorted(found, key=lambda one: -one[2])
+        """List the heads of the first model with their nearest in another, least alike first."""
+        pairs = [(head, *self.nearest(head, model)) for head in self.heads[0]]
+        return sorted(pairs, key=lambda pair: -pair[2])
 
     def changed(self, model: int = 1) -> list[tuple[str, float]] | None:
-        """How far heads of one name are from each other, farthest first; None: other names."""
+        """List how far heads of one name are apart, farthest first; None where the names differ."""
         if self.heads[0] != self.heads[model]:
             return None
         away = np.diagonal(self.between(0, model))
-        return sorted(zip(self.heads[0], map(float, away), strict=True), key=lambda one: -one[1])
+        return sorted(zip(self.heads[0], map(float, away), strict=True), key=lambda pair: -pair[1])
 
 
 def compare(
     first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0, keep: bool = True
 ) -> ModelComparison:
-    """Compare atlases of the same texts; what is not measured yet is measured, and kept."""
+    """Compare atlases of the same texts; measures those that are not measured yet."""
     atlases = (first, second, *others)
     shared = shared_inputs(*atlases)
     measured = tuple(
@@ -78,7 +80,7 @@ def compare(
         for side, atlas in enumerate(atlases)
     )
     names = _names(atlases)
-    same = all(_same_tokens(atlases, one) for one in shared[:INPUTS])
+    same = all(_same_tokens(atlases, numbers) for numbers in shared[:INPUTS])
     heads, divergence = _divergence(atlases, shared[:INPUTS], same, seed)
     return ModelComparison(
         names, _statistics(measured, names, "importance"),
@@ -88,29 +90,31 @@ def compare(
 
 
 def shared_inputs(*atlases: StoredAtlas) -> list[tuple[int, ...]]:
-    """Numbers of the inputs that have the same text in all."""
-    places = [{key: number for number, key in enumerate(_texts(atlas))} for atlas in atlases]
-    found = [
-        tuple(one[key] for one in places) for key in places[0] if all(key in one for one in places)
+    """Find the inputs with the same text in all atlases; returns their numbers in each."""
+    tables = [{text: number for number, text in enumerate(_texts(atlas))} for atlas in atlases]
+    shared = [
+        tuple(numbers[text] for numbers in tables)
+        for text in tables[0]
+        if all(text in numbers for numbers in tables)
     ]
-    if not found:
+    if not shared:
         raise InputError(
             f"{' and '.join(atlas.path.name for atlas in atlases)} have no input in common; "
             "capture all models on the same texts"
         )
-    return found
+    return shared
 
 
 def _texts(atlas: StoredAtlas) -> list[tuple[str, str]]:
     frame = atlas.inputs()
     if not frame["kind"].isin(["text", "pair"]).all():
-        raise InputError(f"{atlas.path.name} holds inputs that are no texts; compare texts")
-    seconds = [one if isinstance(one, str) else "" for one in frame["second"]]
+        raise InputError(f"{atlas.path.name} has inputs that are not texts; give atlases of texts")
+    seconds = [text if isinstance(text, str) else "" for text in frame["second"]]
     return [(str(text), second) for text, second in zip(frame["text"], seconds, strict=True)]
 
 
 def _measured(atlas: StoredAtlas, inputs: set[int], keep: bool) -> Scores:
-    """Scores of these inputs; those of the whole atlas where these are all of them."""
+    """Measure these inputs, or read the scores of the atlas where they are all of its inputs."""
     if len(inputs) == atlas.manifest.inputs:
         return measure_atlas(atlas, progress=False, keep=keep)
     return measure_some(atlas, inputs)
@@ -120,18 +124,19 @@ def _note(atlases: tuple[StoredAtlas, ...], shared: int, same: bool) -> str:
     sizes = " and ".join(str(atlas.manifest.inputs) for atlas in atlases)
     whole = all(atlas.manifest.inputs == shared for atlas in atlases)
     count = "1 input is" if shared == 1 else f"{shared} inputs are"
-    found = f"{count} in {'both' if len(atlases) == 2 else 'all'}"
-    told = found if whole else f"{found} (of {sizes}); everything here is of these"
+    note = f"{count} in {'both' if len(atlases) == 2 else 'all'}"
+    if not whole:
+        note = f"{note} (of {sizes}); everything here is of these"
     if same:
-        return told
+        return note
     return (
-        f"{told}; their tokens differ, so weights are aligned by characters and special tokens "
-        "are left out where heads are set against each other"
+        f"{note}; their tokens differ, so weights are aligned by characters and special tokens "
+        "are left out where heads are compared"
     )
 
 
 def _names(atlases: tuple[StoredAtlas, ...]) -> tuple[str, ...]:
-    """Models' names, told apart by their folders or, at last, by their place."""
+    """Get the names of the models; equal ones get their folder, then their number, in brackets."""
     names = [atlas.manifest.model for atlas in atlases]
     for more in ([atlas.path.name for atlas in atlases], range(len(atlases))):
         names = [
@@ -146,11 +151,11 @@ def _same_tokens(atlases: tuple[StoredAtlas, ...], numbers: tuple[int, ...]) -> 
         _own_tokens(atlas, number)["text"].tolist()
         for atlas, number in zip(atlases, numbers, strict=True)
     ]
-    return all(one == texts[0] for one in texts)
+    return all(tokens == texts[0] for tokens in texts)
 
 
 def _own_tokens(atlas: StoredAtlas, number: int) -> pd.DataFrame:
-    """The tokens of the first stream; refuses an input that is too long to be compared on."""
+    """Get the tokens of the first stream of an input; refuses an input that is too long."""
     tokens = atlas.tokens(number, atlas.towers[0].layers[0].queries)
     if len(tokens) > LONGEST:
         raise InputError(
@@ -163,7 +168,7 @@ def _own_tokens(atlas: StoredAtlas, number: int) -> pd.DataFrame:
 def _divergence(
     atlases: tuple[StoredAtlas, ...], shared: list[tuple[int, ...]], same: bool, seed: int
 ) -> tuple[tuple[tuple[str, ...], ...], Floats]:
-    """Names of the heads of each atlas, and (all heads, all heads) on a sample of rows."""
+    """Compare all heads on a sample of rows; returns their names and (all heads, all heads)."""
     tables = [
         [_own_tokens(atlas, numbers[side]) for numbers in shared]
         for side, atlas in enumerate(atlases)
@@ -190,13 +195,14 @@ def _divergence(
 
 
 def _sample(lengths: list[int], seed: int) -> list[Ints]:
-    """Rows of each input, at most ROWS in all; first rows, which have no choice, are left out."""
-    places = [(at, row) for at, length in enumerate(lengths) for row in range(1, length)]
-    if not places:
+    """Draw at most ROWS rows of inputs of these lengths; returns the rows of each input."""
+    # A first row has no choice.
+    rows = [(number, row) for number, length in enumerate(lengths) for row in range(1, length)]
+    if not rows:
         raise InputError("the shared inputs have a single token each; compare longer texts")
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(places))[:ROWS])
-    picked = np.array(places)[chosen]
-    return [picked[picked[:, 0] == at, 1] for at in range(len(lengths))]
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:ROWS])
+    picked = np.array(rows)[chosen]
+    return [picked[picked[:, 0] == number, 1] for number in range(len(lengths))]
 
 
 def _statistics(measured: tuple[Scores, ...], names: tuple[str, ...], measure: str) -> pd.DataFrame:

@@ -19,7 +19,7 @@ ROWS = ("Number of heads", "Mean", "RI", "Min", "25%", "50%", "75%", "Max")
 
 
 def statistics(importance: Sequence[float]) -> dict[str, float]:
-    """One column of Table 1."""
+    """Compute one column of Table 1 from the importance of each head; returns row → figure."""
     values = np.asarray(importance, np.float64)
     if not values.size:
         raise InputError("no head has an importance; measure inputs of two tokens or more")
@@ -32,7 +32,7 @@ def statistics(importance: Sequence[float]) -> dict[str, float]:
 
 
 def importance_table(scores: Scores, measure: str = "importance") -> pd.DataFrame:
-    """Table 1 of one atlas: a column for all heads, and one for the heads of each kind."""
+    """Make Table 1 of one atlas: a column for all heads, and one for the heads of each kind."""
     rows = scores.table[scores.table["measure"] == measure]
     joined = rows.merge(scores.kinds[["head", "kind"]], on="head", how="left")
     columns = {"all heads": statistics(joined["value"].tolist())}

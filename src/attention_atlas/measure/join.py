@@ -1,7 +1,7 @@
 """How do shards that were measured apart add up to the scores of an atlas?
 
-Always in the order of their shards: the result is the same, to the last bit, in whatever order they
-come. Only sums, bootstrap replicas and counts are kept.
+They are added in the order of their shards, so the result is the same to the last bit in whatever
+order they arrive. Only sums, bootstrap replicas and counts are kept.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +22,7 @@ class LayerScores:
     tally: Tally
 
     def add(self, partial: Partial, seed: int) -> None:
+        """Add the scores of one shard."""
         inputs, scores, chance, evidence = partial.of(self.layer)
         if not len(inputs):
             return
@@ -35,22 +36,22 @@ class LayerScores:
 def join(
     layers: Sequence[MeasuredLayer], partials: Iterable[Partial], seed: int = 0
 ) -> list[LayerScores]:
-    """Add up partials, which may come in any order and are taken in one by one."""
-    totals = [_nothing(layer) for layer in layers]
+    """Add up partials, which may arrive in any order; returns the scores of each layer."""
+    totals = [_empty(layer) for layer in layers]
     for partial in _in_turn(partials):
         for total in totals:
             total.add(partial, seed)
     return totals
 
 
-def _nothing(layer: MeasuredLayer) -> LayerScores:
+def _empty(layer: MeasuredLayer) -> LayerScores:
     heads = layer.layer.heads
     columns = len(layer.measures) * heads
     return LayerScores(layer, boot.Mean(columns), boot.Sums(columns), Tally(heads))
 
 
 def _in_turn(partials: Iterable[Partial]) -> Iterator[Partial]:
-    """By number of the shard; one that comes early waits for those before it."""
+    """Yield partials by number of their shard; an early one waits for those before it."""
     waiting: dict[int, Partial] = {}
     turn = 0
     for partial in partials:

@@ -29,7 +29,7 @@ KIND_COLOURS = {
     "X-type": "#8c5fbf", "compound": "#3f9b5c", "mixed": "#c9ccd2",
 }  # fmt: skip
 LEAST_MARGIN, LEAST_EVIDENCE = 0.1, 0.2
-CONFIDENT = 0.35  # a margin that random attention did not come to in the 500 draws of the test
+CONFIDENT = 0.35  # a margin that random attention never reached in the 500 draws of the test
 SINK = 0.3  # what the first token and delimiters must hold before they are set aside
 LEAST_REST, REST_EVIDENCE, REST_MARGIN = (
     0.05,
@@ -43,7 +43,7 @@ WHOLE, REST, LEFT = slice(0, len(NAMES)), slice(len(NAMES), 2 * len(NAMES)), 2 *
 
 @dataclass(frozen=True)
 class Kind:
-    """A head's label with what speaks for it."""
+    """A head's kind with its evidence."""
 
     name: str  # one of KINDS
     margin: float  # lead over the next shape
@@ -55,14 +55,15 @@ class Kind:
 
     @property
     def confident(self) -> bool:
+        """Whether the margin is larger than chance gives."""
         return self.name != MIXED and self.margin >= CONFIDENT
 
 
 class Evidence(Accumulator):
     """Evidence for the shapes of H heads on one input, with and without their sinks: (H, 14).
 
-    Five numbers for all of the attention, five for what is left beside sinks, how much that is,
-    both best offsets and the strongest end. NaN where the input is too short to have a shape.
+    Five numbers for all of the attention, five for that outside sinks, its share, both best offsets
+    and the strongest end. NaN where the input is too short to have a shape.
     """
 
     def state(self, block: RowBlock) -> State:
@@ -82,10 +83,10 @@ class Evidence(Accumulator):
 
 
 def classify(weights: Any, special: Any = None) -> list[Kind]:
-    """The kind of each head of (H, N, N) weights on one input.
+    """Name the kind of each head of (H, N, N) weights on one input.
 
-    `special` marks delimiters (N,) besides the first token. A head of which nothing lies above the
-    diagonal is taken for causal.
+    `special` marks delimiters (N,) besides the first token. Heads without weight above the
+    diagonal are taken to be causal.
     """
     array = np.asarray(weights, np.float64)
     array = array[None] if array.ndim == 2 else array
@@ -107,7 +108,7 @@ def classify(weights: Any, special: Any = None) -> list[Kind]:
 
 
 def kind_of(evidence: Floats) -> Kind:
-    """The kind of a head from its row (14,) of `Evidence`."""
+    """Name the kind of a head from its row (14,) of `Evidence`."""
     left, offset, rest_offset, end = evidence[-4:]
     return make_kind(
         evidence[WHOLE], evidence[REST], float(left), int(offset), int(rest_offset), int(end)
@@ -117,7 +118,7 @@ def kind_of(evidence: Floats) -> Kind:
 def make_kind(
     whole: Floats, rest: Floats, left: float, offset: int, rest_offset: int, end: int
 ) -> Kind:
-    """The kind from evidence (5,) for all of the attention and for what is left beside sinks."""
+    """Name the kind from evidence (5,) for all of the attention and for that outside sinks."""
     with_sink, margin = name(whole)
     sink, without = max(0.0, 1 - left), None
     named = with_sink
@@ -133,7 +134,7 @@ def make_kind(
 
 
 def hides_parallel(with_sink: str, without: str, rest: Floats, margin: float) -> bool:
-    """Whether a sink hides that the head is parallel. An X needs its first token, so it stays."""
+    """Tell whether a sink hides a parallel head. An X needs its first token, so it stays X."""
     return (
         without == "parallel"
         and with_sink != "X-type"
@@ -143,7 +144,7 @@ def hides_parallel(with_sink: str, without: str, rest: Floats, margin: float) ->
 
 
 def name(evidence: Floats) -> tuple[str, float]:
-    """The shape with the most evidence, or "mixed", and its lead."""
+    """Find the shape with the most evidence; returns it, or "mixed", and its lead."""
     order = np.argsort(evidence)
     best, lead = int(order[-1]), float(evidence[order[-1]] - evidence[order[-2]])
     unclear = lead < LEAST_MARGIN or evidence[best] < LEAST_EVIDENCE
@@ -151,6 +152,7 @@ def name(evidence: Floats) -> tuple[str, float]:
 
 
 def say_offset(offset: int) -> str:
+    """Describe the offset i − j of a key in words."""
     if offset == 0:
         return "each token at itself"
     side = "before" if offset > 0 else "after"

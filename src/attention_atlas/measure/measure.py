@@ -1,4 +1,4 @@
-"""What is a measure? What blocks of rows add up to, with the words that go with its number."""
+"""What is a measure? A number that blocks of rows add up to, with its title, formula and source."""
 
 from dataclasses import dataclass
 from math import inf, isinf
@@ -7,16 +7,18 @@ from typing import Literal
 from attention_atlas.measure.accumulate import Accumulator
 
 # What the same number would be if the head did nothing in particular:
-# shuffled  the weights of each row dealt out at random among the keys it may see
-# even      every row even over the keys it may see, for numbers that do not care which key
-# zero      nought, for differences and correlations
+# shuffled  the weights of each row shuffled among the keys it may see
+# even      every row even over the keys it may see, for numbers that do not depend on which key
+# zero      0, for differences and correlations
 Chance = Literal["shuffled", "even", "zero"]
-Bounds = tuple[float, float]  # what a score can be at all; its interval never goes beyond
+Bounds = tuple[float, float]  # the least and the most that a score can be
 ANY, AT_LEAST_0, SHARE = (-inf, inf), (0.0, inf), (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Measure:
+    """A score of heads."""
+
     name: str
     title: str  # a few words for a column or an axis
     formula: str  # one line; w: weights, i: row, j: key, n: keys that row i may see
@@ -30,7 +32,7 @@ class Measure:
 
 
 def range_words(bounds: Bounds) -> str:
-    """What a score can be, in words."""
+    """Describe the bounds of a score in words."""
     low, high = bounds
     if isinf(low) and isinf(high):
         return "any number"

@@ -1,4 +1,4 @@
-"""Every measure that one pass over an atlas computes. A new one is a file and a line here."""
+"""Which measures does one pass over an atlas compute? A new one is a file and a line here."""
 
 from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.scores import (

@@ -1,4 +1,4 @@
-"""What do all measures give for one input that comes in blocks of rows?"""
+"""What are the scores of one input that is read in blocks of rows?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from attention_atlas.measure.row_block import Floats, RowBlock
 
 @dataclass(frozen=True)
 class InputScores:
-    """What some heads got on one input."""
+    """The scores of some heads on one input."""
 
     scores: Floats  # (measures, H); NaN: no answer
     chance: Floats  # (measures, H): what each measure would give by chance
@@ -23,10 +23,12 @@ class InputScores:
 def measure_blocks(
     measures: Sequence[Measure], blocks: Iterable[RowBlock], dice: np.random.Generator
 ) -> InputScores:
-    """Measure one input from its blocks, which come in order and are each looked at once."""
-    by_chance = {name: [one for one in measures if one.chance == name] for name in _CHANCES}
+    """Measure one input from its blocks, read once and in order; returns the heads' scores."""
+    by_chance = {
+        name: [measure for measure in measures if measure.chance == name] for name in _CHANCES
+    }
     scores, kinds = _Running([measure.of for measure in measures]), _Running([Evidence()])
-    shuffled, even = (_Running([one.of for one in by_chance[name]]) for name in _CHANCES)
+    shuffled, even = (_Running([measure.of for measure in by_chance[name]]) for name in _CHANCES)
     for block in blocks:
         scores.add(block)
         kinds.add(block)
@@ -39,7 +41,9 @@ def measure_blocks(
         for measure, value in zip(by_chance[name], running.values(), strict=True)
     }
     shape, none = (len(measures), len(evidence)), np.zeros(1)
-    by_measure = [np.broadcast_to(chance.get(one.name, none), shape[1:]) for one in measures]
+    by_measure = [
+        np.broadcast_to(chance.get(measure.name, none), shape[1:]) for measure in measures
+    ]
     return InputScores(
         np.array(scores.values()).reshape(shape), np.array(by_measure).reshape(shape), evidence
     )
@@ -49,7 +53,7 @@ _CHANCES = ("shuffled", "even")  # those that must be measured
 
 
 class _Running:
-    """Some accumulators with their states so far."""
+    """Accumulators with their states so far."""
 
     def __init__(self, accumulators: Sequence[Accumulator]):
         self._accumulators = accumulators
@@ -59,7 +63,7 @@ class _Running:
         fresh = [accumulator.state(block) for accumulator in self._accumulators]
         if self._states:
             before = zip(self._accumulators, self._states, fresh, strict=True)
-            fresh = [accumulator.join(one, other) for accumulator, one, other in before]
+            fresh = [accumulator.join(state, added) for accumulator, state, added in before]
         self._states = fresh
 
     def values(self) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""How is an atlas gone through in blocks of rows, so that no input is ever whole in memory?
+"""How is an atlas read in blocks of rows, so that no input is ever whole in memory?
 
 The vectors of one layer and shard are read once (`StoredAtlas.held_layer`); weights are recomputed
 from them for a few rows at a time.
@@ -18,7 +18,7 @@ LARGEST = 1_000_000  # weights at once, a few megabytes
 
 
 def head_ranges(layer: Layer, keys: int, largest: int = LARGEST) -> Iterator[Ints]:
-    """Heads of which one row fits into memory together: all of them, or some whole groups."""
+    """Yield the numbers of heads whose rows fit into memory together: all, or some whole groups."""
     size = layer.heads // layer.groups
     step = max(1, largest // max(1, keys) // size) * size
     for start in range(0, layer.heads, step):
@@ -28,7 +28,7 @@ def head_ranges(layer: Layer, keys: int, largest: int = LARGEST) -> Iterator[Int
 def row_blocks(
     stored: StoredLayer, input: int, heads: Ints, tokens: TokenTable, largest: int = LARGEST
 ) -> Iterator[RowBlock]:
-    """All rows of an input, in order, for some heads, in blocks of at most `largest` weights."""
+    """Yield all rows of an input in order, in blocks of at most `largest` weights."""
     n, m = stored.size(input)
     keys, square = _keys(stored, input, heads, tokens), stored.layer.queries == stored.layer.keys
     query = stored.vectors("query", heads, input) if stored.has("query") else None
@@ -46,7 +46,7 @@ def _keys(stored: StoredLayer, input: int, heads: Ints, tokens: TokenTable) -> K
     groups, group_of = np.unique(heads // size, return_inverse=True)
 
     def by_head(what: str) -> Floats | None:
-        """(H, M, …) from (G, M, …): heads of a group read the same."""
+        """Read (G, M, …) and repeat it for the heads of each group; returns (H, M, …)."""
         return stored.vectors(what, groups, input)[group_of] if stored.has(what) else None
 
     stream = stored.layer.keys

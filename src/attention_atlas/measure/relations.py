@@ -1,9 +1,9 @@
 """Which relation of a tree does a head follow, and how much better than a fixed offset?
 
-Each relation is asked both ways: up, from a word to the one it depends on, and down, from that one
-to what depends on it. A share is over all words of all inputs that see a linked word; the baseline
-is the best fixed offset on the very same words (Clark et al. 2019). The interval is a bootstrap
-over inputs of the share, widened as those of all scores are; the baseline counts as known.
+Each relation is tested both ways: up, from a word to the word it depends on, and down, the reverse.
+The share is over all words of all inputs that see a linked word; the baseline is the best fixed
+offset on the same words (Clark et al. 2019). The interval is a bootstrap of the share over inputs,
+widened as for all scores; the baseline is taken as exact.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ COLUMNS = (
     "head", "relation", "way", "right", "baseline", "offset", "above", "low", "high", "words",
     "inputs",
 )  # fmt: skip
-Key = tuple[str, str, int]  # relation, way, place of the layer
+Key = tuple[str, str, int]  # relation, way, number of the layer among all layers
 
 
 @dataclass
 class _Counts:
-    """One relation and way in one layer, input by input."""
+    """The counts of one relation and way in one layer, by input."""
 
     words: dict[int, int] = field(default_factory=dict)
     right: dict[int, Floats] = field(default_factory=dict)  # (H,)
@@ -34,7 +34,7 @@ class _Counts:
 
 
 class Relations:
-    """Counts, as choices pass by; then a table."""
+    """Counts of how often each head follows each relation."""
 
     def __init__(self, atlas: StoredAtlas, matched: dict[int, Matched]):
         self.matched = matched
@@ -44,7 +44,7 @@ class Relations:
         self._counts: dict[Key, _Counts] = defaultdict(_Counts)
 
     def add(self, choices: Choices) -> None:
-        """Count what some heads choose for some words of an input."""
+        """Count the right choices of some heads for some words of an input."""
         for relation, up in self.matched[choices.input].depends.items():
             for way, links in (("up", up), ("down", up.T)):
                 counts = self._counts[relation, way, choices.layer]
@@ -56,14 +56,14 @@ class Relations:
             return
         first = int(self.edges[choices.layer])
         size = int(self.edges[choices.layer + 1]) - first
-        mine = counts.right.setdefault(choices.input, np.zeros(size))
-        mine[choices.heads.start - first : choices.heads.stop - first] += fine
-        if choices.heads.start == first:  # a long input comes a few heads at a time
+        by_head = counts.right.setdefault(choices.input, np.zeros(size))
+        by_head[choices.heads.start - first : choices.heads.stop - first] += fine
+        if choices.heads.start == first:  # words count once for all heads
             counts.words[choices.input] = counts.words.get(choices.input, 0) + words
             counts.fixed += right(choices.fixed, links, choices.seen)[0]
 
     def table(self, seed: int) -> pd.DataFrame:
-        """A row a head, relation and way."""
+        """Make the table: a row a head, relation and way."""
         rows = [
             row for key in sorted(self._counts) for row in self._rows(key, self._counts[key], seed)
         ]
@@ -81,15 +81,15 @@ class Relations:
         baseline = float(counts.fixed[best] / words.sum())
         names = self.names[self.edges[layer] : self.edges[layer + 1]]
         return [
-            (name, relation, way, float(share[at]), baseline, OFFSETS[best],
-             float(share[at]) - baseline, float(low[at]), float(high[at]), int(words.sum()),
+            (name, relation, way, float(share[head]), baseline, OFFSETS[best],
+             float(share[head]) - baseline, float(low[head]), float(high[head]), int(words.sum()),
              len(inputs))
-            for at, name in enumerate(names)
+            for head, name in enumerate(names)
         ]  # fmt: skip
 
 
 def ratio(count: Floats, total: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
-    """(H,) each: share, low, high of Σ count (inputs, H) / Σ total (inputs,)."""
+    """Compute Σ count (inputs, H) / Σ total (inputs,) and its interval; returns (H,) each."""
     share = count.sum(0) / total.sum()
     if len(total) < boot.FEWEST:
         return share, np.full(len(share), np.nan), np.full(len(share), np.nan)
@@ -102,6 +102,6 @@ def ratio(count: Floats, total: Floats, draws: Floats) -> tuple[Floats, Floats, 
 
 
 def best_heads(table: pd.DataFrame) -> pd.DataFrame:
-    """For each relation and way the head that is furthest above the offset; furthest first."""
+    """Pick the head furthest above the best offset for each relation and way, furthest first."""
     best = table.loc[table.groupby(["relation", "way"])["above"].idxmax()]
     return best.sort_values(["above", "words"], ascending=False, ignore_index=True)

@@ -1,6 +1,6 @@
-"""What is known of every head, as one page to read and to print.
+"""What is known of every head? A page to read and to print.
 
-Plain HTML without scripts: statistics, kinds, one picture (layers × heads) a score, what is worth a
+Plain HTML without scripts: statistics, kinds, one picture (layers × heads) a score, heads worth a
 look, and the table of all heads. A browser makes a PDF of it.
 """
 
@@ -42,10 +42,12 @@ figcaption { font-size: 12px; max-width: 20rem } small { color: #5b5f66 }
 
 
 def write_report(atlas: StoredAtlas, path: Path) -> None:
-    """The report of a measured atlas."""
+    """Write the report of a measured atlas to a file."""
     scores = atlas.scores()
     if scores is None:
-        raise InputError(f"{atlas.path.name} is not measured; run: attention-atlas measure")
+        raise InputError(
+            f"{atlas.path.name} is not measured; run: attention-atlas measure {atlas.path.name}"
+        )
     page = report(atlas, scores)
     write_whole(path, lambda part: _write(part, page))
 
@@ -55,6 +57,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def report(atlas: StoredAtlas, scores: Scores) -> str:
+    """Make the report of an atlas; returns its HTML."""
     model = escape(atlas.manifest.model)
     parts = [
         f"<h1>The heads of {model}</h1>",
@@ -88,7 +91,7 @@ def _table(frame: pd.DataFrame, caption: str) -> str:
 
 
 def _grid(atlas: StoredAtlas, colours: dict[str, str], titles: dict[str, str]) -> str:
-    """Layers down, heads across, a square a head; towers below each other."""
+    """Draw a square a head, layers down and heads across, towers below each other; returns SVG."""
     squares, top, wide = [], 0, 0
     for tower in atlas.towers:
         prefix = f"{tower.name}." if len(atlas.towers) > 1 else ""
@@ -148,18 +151,18 @@ def _shade(share: float) -> str:
 
 
 def _odd(scores: Scores) -> str:
-    found = anomalies(scores)
-    said = {one.head: one.sentence for one in found}
-    rows = worth_a_look(scores, found).head(12)
+    unusual = anomalies(scores)
+    sentences = {anomaly.head: anomaly.sentence for anomaly in unusual}
+    rows = worth_a_look(scores, unusual).head(12)
     items = "".join(
-        f"<li><b>{escape(str(head))}</b> {escape(said.get(str(head), f'unusual {by}'))}</li>"
+        f"<li><b>{escape(str(head))}</b> {escape(sentences.get(str(head), f'unusual {by}'))}</li>"
         for head, by in zip(rows["head"], rows["by"], strict=True)
     )
     return f"<ol>{items}</ol>"
 
 
 def _relations(atlas: StoredAtlas) -> list[str]:
-    """Where trees were given: who follows each relation best."""
+    """List the best head of each relation, where trees were given; returns HTML."""
     table = atlas.relations()
     if table is None:
         return []

@@ -1,6 +1,6 @@
-"""How does measuring go on where it was interrupted?
+"""How does an interrupted measuring resume?
 
-Each shard that is measured becomes a part of a journal beside scores.parquet, which is deleted once
+Each measured shard becomes a part of a journal beside scores.parquet, which is deleted once
 the scores are written. A folder that cannot be written to has no journal.
 """
 
@@ -30,7 +30,7 @@ def open_journal(meter: Meter, again: bool) -> Journal:
 
 
 def partials(meter: Meter, draw: Progress, journal: Journal | None = None) -> Iterator[Partial]:
-    """Every shard, read from the journal or measured when it is asked for."""
+    """Yield every shard, read from the journal or measured now."""
     before = 0
     for number, shard in enumerate(meter.atlas.manifest.shards):
 
@@ -48,7 +48,7 @@ def partials(meter: Meter, draw: Progress, journal: Journal | None = None) -> It
 
 
 def _added(journal: Journal | None, partial: Partial) -> Journal | None:
-    """Write a shard into the journal; gives no journal where that cannot be done."""
+    """Write a shard into the journal; returns the journal, None where it cannot be written."""
     try:
         if journal is not None:
             journal.add(partial.shard, Contents(partial.arrays))

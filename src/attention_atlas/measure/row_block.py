@@ -1,7 +1,7 @@
 """What does a measure get to see?
 
-A block of rows: what the heads of one layer do in some rows of one input. A block is small however
-long the input is. Axes: H heads, R rows of the block, M keys of the input.
+A block of rows: the weights of heads of one layer in some rows of one input. A block is small
+however long the input is. Axes: H heads, R rows of the block, M keys of the input.
 """
 
 from copy import copy
@@ -29,25 +29,25 @@ class Keys:
 
     @cached_property
     def patches(self) -> Bools:
-        """(M,): tokens that show a part of a picture."""
+        """(M,) bool: tokens that show a part of a picture."""
         if self.place is None:
             return np.zeros(len(self.ids), bool)
         return np.asarray((self.place[:, 1:] >= 0).all(1))
 
     @cached_property
     def words(self) -> Bools:
-        """(M,): tokens that are neither patches nor special."""
+        """(M,) bool: tokens that are neither patches nor special."""
         return np.asarray(~self.patches & ~self.special)
 
     @cached_property
     def vector_lengths(self) -> Floats:
-        """(H, M)."""
+        """(H, M): the norm of each key."""
         assert self.vectors is not None
         return np.asarray(np.linalg.norm(self.vectors, axis=2))
 
     @cached_property
     def value_lengths(self) -> Floats:
-        """(H, M)."""
+        """(H, M): the norm of each value."""
         assert self.values is not None
         return np.asarray(np.linalg.norm(self.values, axis=2))
 
@@ -70,7 +70,7 @@ class RowBlock:
 
     @cached_property
     def choosing(self) -> Bools:
-        """(R,): rows that see at least two keys; the others have nothing to choose."""
+        """(R,) bool: rows that see at least two keys; the others have nothing to choose."""
         return np.asarray(self.visible > 1)
 
     @cached_property
@@ -81,7 +81,7 @@ class RowBlock:
 
     @cached_property
     def patch_rows(self) -> Bools:
-        """(R,): rows of patches."""
+        """(R,) bool: rows of patches."""
         return np.asarray(self.keys.patches[self.rows])
 
     @cached_property
@@ -93,20 +93,20 @@ class RowBlock:
 
     @cached_property
     def beside(self) -> Bools:
-        """(R, M): both are patches, and of the same picture."""
+        """(R, M) bool: pairs of patches of the same picture."""
         assert self.keys.place is not None
         image = self.keys.place[:, 0]
         both = self.patch_rows[:, None] & self.keys.patches
         return np.asarray(both & (image[self.rows, None] == image))
 
     def share(self, pairs: Bools) -> Floats:
-        """(H, R): the weight on some pairs (R, M) that are seen; NaN in rows that see none."""
+        """Sum the weight on seen pairs (R, M); returns (H, R), NaN in rows that see none."""
         pairs = pairs & self.seen
         held = np.einsum("hrm,rm->hr", self.weights, pairs.astype(self.weights.dtype))
         return np.where(pairs.any(1), held, np.nan)
 
     def at(self, offset: int) -> Floats:
-        """(H, R): the weight on key i + offset; NaN in rows that do not see it."""
+        """Get the weight on key i + offset; returns (H, R), NaN in rows that do not see it."""
         columns = self.rows + offset
         inside = (columns >= 0) & (columns < self.seen.shape[1])
         columns = np.where(inside, columns, 0)
@@ -114,9 +114,9 @@ class RowBlock:
         return np.where(inside & self.seen[index, columns], self.weights[:, index, columns], np.nan)
 
     def shuffled(self, dice: np.random.Generator) -> "RowBlock":
-        """The weights of each row dealt out at random among the keys it may see.
+        """Shuffle the weights of each row among the keys it may see; returns a new block.
 
-        Blocks of an input, shuffled in order by the same dice, are dealt as the whole would be.
+        Blocks of an input, taken in order with the same dice, give what the whole input would.
         """
         order = np.where(self.seen, dice.random(self.seen.shape, np.float32), np.float32(2))
         order = order.argsort(1)  # visible keys first, in random order
@@ -126,11 +126,11 @@ class RowBlock:
         return self._with(np.take_along_axis(self.weights, source[None], 2))
 
     def even(self) -> "RowBlock":
-        """One head that spreads its attention evenly over the keys it may see."""
+        """Make the block of one head that is even over the keys it may see."""
         return self._with((self.seen / np.maximum(self.visible, 1)[:, None])[None])
 
     def _with(self, weights: Floats) -> "RowBlock":
-        """A copy that keeps all that was worked out of rows and keys: none depends on weights."""
+        """Copy the block with other weights; keeps cached properties: none depends on weights."""
         other = copy(self)
         object.__setattr__(other, "weights", weights)
         return other

@@ -1,7 +1,7 @@
 """How does an atlas get its scores.parquet?
 
-One pass over the shards (`shards`), then what was brought from elsewhere: scores that need a live
-model or a file of the person's arrive as `Extra`s, one value an input and head.
+One pass over the shards (`shards`), then the `Extra`s: scores that need a live model or a file,
+given as one value an input and head.
 """
 
 import logging
@@ -31,18 +31,18 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 _log = logging.getLogger("attention_atlas")
-_not_kept: WeakKeyDictionary[StoredAtlas, Scores] = WeakKeyDictionary()  # as long as it is open
+_not_kept: WeakKeyDictionary[StoredAtlas, Scores] = WeakKeyDictionary()  # while the atlas is open
 CHANCES = {
-    "shuffled": "the weights of each row dealt out at random among the keys it may see",
+    "shuffled": "the weights of each row shuffled among the keys it may see",
     "even": "a head that is even over the keys it may see",
-    "zero": "nought",
+    "zero": "zero",
     "none": "not known",
 }
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A score from elsewhere: values (inputs, heads), NaN: no answer, heads as atlas.heads()."""
+    """A score made elsewhere: values (inputs, heads), heads as in atlas.heads(), NaN: no answer."""
 
     name: str
     title: str
@@ -58,9 +58,9 @@ def measure_atlas(
     atlas: StoredAtlas, extras: Sequence[Extra] = (), *, seed: int = 0, again: bool = False,
     progress: bool = True, keep: bool = True,
 ) -> Scores:  # fmt: skip
-    """Read the scores of an atlas if they are there, else make them; gives them with the extras.
+    """Read the scores of an atlas, or measure it if it has none; returns them with the extras.
 
-    keep    writes what was made into the folder; where that cannot be written to, it is said
+    keep    write new scores into the folder; warns where it cannot be written to
     """
     known = None if again else known_scores(atlas)
     if known is not None and known.options.get("seed") != seed:
@@ -81,23 +81,23 @@ def measure_atlas(
 
 
 def known_scores(atlas: StoredAtlas) -> Scores | None:
-    """The scores in the folder of an atlas, or those that were made of it and not kept."""
+    """Get the scores in the folder of an atlas, or those measured and not kept; None if neither."""
     return read_scores(atlas.path, atlas.manifest) or _not_kept.get(atlas)
 
 
 def _kept(atlas: StoredAtlas, scores: Scores) -> bool:
-    """Write scores into the folder; tells, and says so, where that cannot be done."""
+    """Write scores into the folder; returns whether it could be done, and warns if not."""
     try:
         write_scores(atlas.path, atlas.manifest, scores)
     except OSError as problem:
         reason = problem.strerror or problem
-        _log.warning("%s cannot be written to (%s): its scores are not kept", atlas.path, reason)
+        _log.warning("%s cannot be written to (%s); its scores are not kept", atlas.path, reason)
         return False
     return True
 
 
 def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
-    """The scores of some inputs of an atlas; they are not kept."""
+    """Measure some inputs of an atlas; the scores are not kept."""
     return _made(Meter(atlas, seed=seed, only=inputs), False)
 
 
@@ -109,14 +109,14 @@ def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Score
     rows = [row for layer in layers for row in score_rows(atlas, layer)]
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
     used = {measure.name: told(measure) for layer in meter.layers for measure in layer.measures}
-    ordered, words = order_rows(atlas, seed)
-    alike, meant = alike_rows(atlas)
-    rows, used = rows + ordered + alike, used | words | meant
+    ordered, order_words = order_rows(atlas, seed)
+    alike, alike_words = alike_rows(atlas)
+    rows, used = rows + ordered + alike, used | order_words | alike_words
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
 
 
 def told(measure: Measure) -> dict[str, str]:
-    """What goes with a score's name."""
+    """Describe a measure in words: title, formula, source, chance and range."""
     return {
         "title": measure.title,
         "formula": measure.formula,
@@ -127,9 +127,10 @@ def told(measure: Measure) -> dict[str, str]:
 
 
 def score_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:
-    """Rows for the table of scores: a row a measure and head that has an answer."""
+    """Make rows for the table of scores: a row a measure and head that has an answer."""
     names, measures, mean = _head_names(atlas, scores), scores.layer.measures, scores.mean
-    low, high = mean.interval(np.repeat([one.bounds for one in measures], len(names), axis=0))
+    bounds = [measure.bounds for measure in measures]
+    low, high = mean.interval(np.repeat(bounds, len(names), axis=0))
     columns = np.stack([mean.value, low, high, mean.counts, scores.chance.value])
     columns = columns.reshape(len(columns), len(measures), len(names))
     return [
@@ -154,34 +155,36 @@ def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
 
 
 def kind_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:
-    """Rows for the table of kinds: a row a head that has one."""
+    """Make rows for the table of kinds: a row a head that has one."""
     rows = []
     for head, name in enumerate(_head_names(atlas, scores)):
-        found = scores.tally.of(head)
-        if found is None:
+        head_kind = scores.tally.of(head)
+        if head_kind is None:
             continue
-        kind = asdict(found.kind)
+        kind = asdict(head_kind.kind)
         evidence = kind.pop("evidence")
         row = {"head": name, "kind": kind.pop("name")}
-        row |= kind | {"agree": found.agree, "n": found.inputs, "telling": list(found.telling)}
+        row |= kind | {"agree": head_kind.agree, "n": head_kind.inputs}
+        row["telling"] = list(head_kind.telling)
         row |= {f"evidence {shape}": value for shape, value in evidence.items()}
-        rows.append(row | {f"inputs {label}": found.counts[label] for label in KINDS})
+        rows.append(row | {f"inputs {label}": head_kind.counts[label] for label in KINDS})
     return rows
 
 
 def head_name(atlas: StoredAtlas, tower: Tower, layer: Layer, head: int) -> str:
+    """Get the name of a head, with its tower where an atlas has several."""
     return str(Head(tower.name if len(atlas.towers) > 1 else "", layer.layer, head))
 
 
 def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int) -> Scores:
-    """Extras take the place of scores of the same name."""
+    """Add extras to scores; they replace scores of the same name."""
     if not extras:
         return scores
     names = [str(name) for name in atlas.heads()["head"]]
     given = {extra.name for extra in extras}
     kept = scores.table[~scores.table["measure"].isin(given)]
     rows = [row for extra in extras for row in _extra_rows(names, extra, seed)]
-    told_of: Mapping[str, dict[str, str]] = {
+    words: Mapping[str, dict[str, str]] = {
         extra.name: {
             "title": extra.title, "formula": extra.formula, "source": extra.source,
             "chance": extra.chance_means, "range": range_words(extra.bounds),
@@ -189,7 +192,7 @@ def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int
         for extra in extras
     }  # fmt: skip
     table = pd.concat([kept, pd.DataFrame(rows)], ignore_index=True)
-    return Scores(table, scores.kinds, {**scores.measures, **told_of}, scores.options)
+    return Scores(table, scores.kinds, {**scores.measures, **words}, scores.options)
 
 
 def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any]]:
@@ -206,7 +209,7 @@ def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any
 
 
 def values_by_input(atlas: StoredAtlas, name: str, seed: int) -> tuple[Floats, Floats, Measure]:
-    """(inputs, heads) and (heads,): one score of a small atlas input by input, and its chance."""
+    """Measure one score of an atlas; returns (inputs, heads), its chance (heads,), the measure."""
     measure = MEASURES[name]
     meter = Meter(atlas, {name: measure}, seed)
     partials = [meter.shard(number) for number in range(len(atlas.manifest.shards))]

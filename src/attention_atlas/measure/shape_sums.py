@@ -1,7 +1,7 @@
-"""What of an input's rows do shapes need? A few sums, which add up over blocks of rows.
+"""What do shapes need of an input's rows? A few sums, which add up over blocks of rows.
 
-Keys set aside are taken out of every row, what is left is made to sum to one again, and a row with
-next to nothing left does not count.
+Keys set aside are removed from every row, the other weights are scaled to sum to one again, and a
+row with almost nothing left does not count.
 """
 
 from typing import NamedTuple
@@ -11,20 +11,20 @@ import numpy.typing as npt
 
 from attention_atlas.measure.row_block import Bools, Floats, RowBlock
 
-FARTHEST = 32  # offsets looked at, or a quarter of the keys
-LEAST_LEFT = 0.05  # of a row, for it to count beside keys that were set aside
-FIRST, LAST, DELIMITERS, LAST_SEEN = range(4)  # targets; the last key seen, but for the first token
+FARTHEST = 32  # offsets tried, or a quarter of the keys
+LEAST_LEFT = 0.05  # weight that a row must have outside keys set aside to count
+FIRST, LAST, DELIMITERS, LAST_SEEN = range(4)  # targets; the last key seen, if not the first
 
 
 class ShapeSums(NamedTuple):
-    """What shapes are read from, summed over rows. T targets, O offsets, a few beyond the reach."""
+    """Sums over rows that shapes are computed from. T targets; O offsets, one beyond each end."""
 
     rows: Floats  # how many there are
     pairs: Floats  # of a row and a key, whether seen or not
     sees_last: Floats  # how many of them see the last key
     keeps_last: Floats  # and how many where it was not set aside
-    left: Floats  # (H,) attention that was looked at, before it was made one
-    mass: Floats  # (H,) the same after
+    left: Floats  # (H,) attention outside keys set aside, before scaling
+    mass: Floats  # (H,) the same after scaling
     held: Floats  # (T, H) attention on each target
     expected: Floats  # (T, H) what even rows would have there
     uneven: Floats  # (H,) distance from even
@@ -39,7 +39,7 @@ class ShapeSums(NamedTuple):
 
 
 def shape_sums(block: RowBlock, aside: Bools | None = None) -> ShapeSums:
-    """Sum what shapes are read from over the rows of a block; keys `aside` (M,) are left out."""
+    """Compute the sums of a block; keys `aside` (M,) are left out."""
     kept = block.seen if aside is None else block.seen & ~aside
     weights, left, mass = _looked_at(block.weights, aside)
     keys = kept.sum(1)  # (R,)
@@ -58,7 +58,7 @@ def shape_sums(block: RowBlock, aside: Bools | None = None) -> ShapeSums:
 
 
 def _looked_at(weights: Floats, aside: Bools | None) -> tuple[Floats, Floats, Floats]:
-    """Weights without keys `aside`, rows made one again; (H, R) what was left of each, and is."""
+    """Remove keys `aside`, scale rows to one; returns weights, (H, R) sums before and after."""
     if aside is None:
         left = weights.sum(2).astype(np.float64)
         return weights, left, left
@@ -70,12 +70,12 @@ def _looked_at(weights: Floats, aside: Bools | None) -> tuple[Floats, Floats, Fl
 
 
 def _targets(weights: Floats, kept: Bools, special: Bools | None) -> tuple[Floats, Floats]:
-    """(T, H) the attention on each target and (T, R) how many keys of it each row sees."""
+    """Sum the attention on each target; returns (T, H), and how many of its keys each row sees."""
     marks = np.zeros(kept.shape[1], bool) if special is None else special.copy()
     marks[0] = False
     last_seen = kept.shape[1] - 1 - kept[:, ::-1].argmax(1)  # (R,)
     rows = np.arange(len(kept))
-    there = [
+    visible = [
         kept[:, :1],
         kept[:, -1:],
         kept[:, marks],
@@ -89,36 +89,36 @@ def _targets(weights: Floats, kept: Bools, special: Bools | None) -> tuple[Float
     ]
     held = [
         (part * seen).sum((1, 2), dtype=np.float64)
-        for part, seen in zip(looked, there, strict=True)
+        for part, seen in zip(looked, visible, strict=True)
     ]
-    return np.stack(held), np.stack([seen.sum(1) for seen in there])
+    return np.stack(held), np.stack([seen.sum(1) for seen in visible])
 
 
 def _diagonals(
     weights: Floats, kept: Bools, rows: npt.NDArray[np.intp], mass: Floats, even: Floats
 ) -> tuple[Floats, ...]:
-    """The sums by offset; a row whose target lies outside can neither follow it nor break it."""
+    """Sum by offset; a row whose target is outside the input or unseen does not count."""
     columns = rows[:, None] - offsets(kept.shape[1])  # (R, O)
     inside = (columns >= 0) & (columns < kept.shape[1])
     columns = np.where(inside, columns, 0)
     index = np.arange(len(rows))[:, None]
-    there = kept[index, columns] & inside  # (R, O)
-    held = (weights[:, index, columns] * there).sum(1, dtype=np.float64)
-    three = wide(there.astype(np.int64), 3)
+    visible = kept[index, columns] & inside  # (R, O)
+    held = (weights[:, index, columns] * visible).sum(1, dtype=np.float64)
+    three = wide(visible.astype(np.int64), 3)
     return (
-        held, (mass * even) @ there, mass @ there, mass @ (three > 0), there.sum(0),
+        held, (mass * even) @ visible, mass @ visible, mass @ (three > 0), visible.sum(0),
         (three == 3).sum(0),
     )  # fmt: skip
 
 
 def offsets(keys: int) -> npt.NDArray[np.intp]:
-    """(O,): offsets i − j in reach, and one more on each side, for neighbours."""
+    """List the offsets i − j in reach, and one more on each side, for neighbours; returns (O,)."""
     reach = max(1, min(keys // 4, FARTHEST))
     return np.arange(-reach - 1, reach + 2)
 
 
 def wide(values: Floats, width: int) -> Floats:
-    """Sums of `width` neighbours along the last axis."""
+    """Sum `width` neighbours along the last axis."""
     if width == 1:
         return values
     length = values.shape[-1] - width + 1

@@ -5,19 +5,19 @@ give, pooled over rows: for keys S of which a row of n visible keys holds the ma
 
     excess = Σ rows (m − |S| / n)  /  Σ rows (1 − |S| / n)
 
-so an even head has 0 and a head that looks nowhere else has 1, whatever the length; an early causal
-row, which sees few keys, weighs little, and one that sees nothing but S weighs nothing.
+so an even head has 0 and a head that looks only at S has 1, whatever the length; an early causal
+row, which sees few keys, counts little, and a row that sees only S does not count.
 
     parallel     best excess of one offset i − j, or of three adjacent ones
     radioactive  best excess of one end: the first token, the last, or the delimiters;
-    X-type       excess of both ends together; shared out between these two by how alike they are
-    homogeneous  how far below a row split at random the distance from even is (total variation):
+    X-type       excess of both ends together; split between these two by how alike the ends are
+    homogeneous  how far the distance from even (total variation) is below that of a random row:
                  0 at random, 1 where every row is even
     compound     how far above it: 0 at random, 1 where every row looks at one key;
                  × (1 − the largest of parallel, radioactive and X-type)
 
-Where a causal row ends, so does what it sees: its last token is itself. All is read from sums over
-rows (`shape_sums`), so that an input may come in blocks of rows.
+The last token that a causal row sees is itself. All is computed from sums over rows (`shape_sums`),
+so that an input can be read in blocks of rows.
 """
 
 from typing import NamedTuple
@@ -38,21 +38,21 @@ from attention_atlas.measure.shape_sums import (
 
 NAMES = ("parallel", "radioactive", "homogeneous", "X-type", "compound")
 ENDS = ("first token", "last token", "delimiters")
-WORTH_WIDTH = 0.05  # what three offsets must bring over one, or one would do
+WORTH_WIDTH = 0.05  # what three offsets must add to one to be preferred
 UNLIKE, ALIKE = 0.3, 0.7  # weaker end / stronger end: below, one end counts; above, both do
 
 
 class Shapes(NamedTuple):
-    """What was found of H heads on one input."""
+    """The shapes of H heads on one input."""
 
     evidence: Floats  # (H, 5), in the order of NAMES
     offset: npt.NDArray[np.intp]  # (H,) i − j of the best diagonal
     end: npt.NDArray[np.intp]  # (H,) index into ENDS of the strongest end
-    mass: Floats  # (H,) the share of attention that was looked at, before it was made one
+    mass: Floats  # (H,) the share of attention outside keys set aside
 
 
 def shapes_of(sums: ShapeSums) -> Shapes:
-    """Read the shapes of an input from its sums."""
+    """Compute the shapes of an input from its sums."""
     parallel, offset = _best_diagonal(sums, int(sums.pairs // sums.rows))
     all_see_last = sums.sees_last == sums.rows
     ends = [
@@ -76,7 +76,7 @@ def shapes_of(sums: ShapeSums) -> Shapes:
 
 
 def _excess(sums: ShapeSums, targets: list[int]) -> Floats:
-    """(H,): excess of targets that have no key in common."""
+    """Compute the excess of targets that have no key in common; returns (H,)."""
     held, expected = sums.held[targets].sum(0), sums.expected[targets].sum(0)
     return _over(held - expected, sums.mass - expected)
 
@@ -86,7 +86,7 @@ def _over(part: Floats, whole: Floats) -> Floats:
 
 
 def _both_ends(sums: ShapeSums, start: Floats) -> tuple[Floats, Floats]:
-    """(H,) each: excess of the first token and another end together, and how alike they are."""
+    """Compute the excess of the first token and another end, and how alike they are; (H,) each."""
     last = LAST if sums.keeps_last == sums.rows else LAST_SEEN
     best, alike = np.zeros(len(start)), np.zeros(len(start))
     for other in (last, DELIMITERS):
@@ -100,9 +100,9 @@ def _both_ends(sums: ShapeSums, start: Floats) -> tuple[Floats, Floats]:
 
 
 def _best_diagonal(sums: ShapeSums, keys: int) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """(H,) each: excess of the best diagonal, one or three wide, and its offset i − j."""
+    """Find the best diagonal, one or three wide; returns its excess and offset i − j, (H,) each."""
     reach = offsets(keys)
-    best, where = np.zeros(len(sums.mass)), np.zeros(len(sums.mass), np.intp)
+    best, offset = np.zeros(len(sums.mass)), np.zeros(len(sums.mass), np.intp)
     widths = {1: (sums.follow_one, sums.see_one), 3: (sums.follow_three, sums.see_three)}
     for width in (1, 3) if keys >= 12 else (1,):
         follow, see = widths[width]
@@ -110,8 +110,8 @@ def _best_diagonal(sums: ShapeSums, keys: int) -> tuple[Floats, npt.NDArray[np.i
         excess = _over(wide(sums.on_offset, width) - expected, follow - expected)
         excess = np.where(see * 2 >= sums.rows, excess, 0)
         middle = reach[width // 2 : len(reach) - width // 2]
-        found = excess.max(1)
-        better = found > best + (WORTH_WIDTH if width > 1 else 0)
-        where = np.where(better, middle[excess.argmax(1)], where)
-        best = np.where(better, found, best)
-    return best, where
+        largest = excess.max(1)
+        better = largest > best + (WORTH_WIDTH if width > 1 else 0)
+        offset = np.where(better, middle[excess.argmax(1)], offset)
+        best = np.where(better, largest, best)
+    return best, offset

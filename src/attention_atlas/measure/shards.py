@@ -1,7 +1,7 @@
-"""How is an atlas measured a shard at a time, each apart from the others?
+"""How is an atlas measured one shard at a time?
 
-A `Partial` holds what the inputs of one shard gave: plain arrays, a row an input, that can be
-written down and read again. `join` adds partials up.
+A `Partial` holds the scores of one shard's inputs as plain arrays, a row an input, which can be
+written to a file. `join` adds partials up.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ Numbers = npt.NDArray[Any]
 class Partial:
     """The scores of the inputs of one shard.
 
-    For each tower and layer (`encoder.L3`, say), with the measures that the layer can have:
+    For each tower and layer (`encoder.L3`, say), with the measures that apply to the layer:
 
         encoder.L3.inputs    (I,)              their numbers
         encoder.L3.scores    (I, measures, H)  NaN: no answer
@@ -42,14 +42,14 @@ class Partial:
     arrays: dict[str, Numbers]
 
     def of(self, layer: "MeasuredLayer") -> tuple[Numbers, ...]:
-        """Inputs, scores, chance and evidence of one layer."""
+        """Get inputs, scores, chance and evidence of one layer."""
         names = ("inputs", "scores", "chance", "evidence")
         return tuple(self.arrays[f"{layer.stem}.{name}"] for name in names)
 
 
 @dataclass(frozen=True)
 class MeasuredLayer:
-    """One layer with the measures that it can have."""
+    """One layer with the measures that apply to it."""
 
     tower: Tower
     layer: Layer
@@ -61,7 +61,7 @@ class MeasuredLayer:
 
 
 class Meter:
-    """Measures shards of an atlas: all inputs, or those in `only`."""
+    """What measures the shards of an atlas: all inputs, or those in `only`."""
 
     def __init__(
         self, atlas: StoredAtlas, measures: Mapping[str, Measure] = MEASURES, seed: int = 0,
@@ -72,14 +72,16 @@ class Meter:
         self.tokens, self.layers = TokenTable(atlas), layers_of(atlas, measures.values())
 
     def shard(self, number: int, done: Done = lambda count: None) -> Partial:
-        """Measure one shard; `done` hears how many inputs × layers are measured."""
+        """Measure one shard; calls `done` with the number of inputs × layers measured so far."""
         arrays: dict[str, Numbers] = {}
         count = 0
         for layer in self.layers:
             stored = self.atlas.held_layer(number, layer.tower, layer.layer)
-            inputs = [one for one in stored.inputs() if self.only is None or one in self.only]
-            found = self._layer(stored, layer.measures, inputs)
-            arrays |= {f"{layer.stem}.{name}": array for name, array in found.items()}
+            inputs = [
+                number for number in stored.inputs() if self.only is None or number in self.only
+            ]
+            measured = self._layer(stored, layer.measures, inputs)
+            arrays |= {f"{layer.stem}.{name}": array for name, array in measured.items()}
             count += len(inputs)
             done(count)
         return Partial(number, arrays)
@@ -91,23 +93,25 @@ class Meter:
         scores, chance = np.full((2, count, len(measures), heads), np.nan)
         evidence = np.full((count, heads, COLUMNS), np.nan)
         for place, number in enumerate(inputs):
-            for some in head_ranges(stored.layer, stored.size(number)[1], self.largest):
-                blocks = row_blocks(stored, number, some, self.tokens, self.largest)
+            for group in head_ranges(stored.layer, stored.size(number)[1], self.largest):
+                blocks = row_blocks(stored, number, group, self.tokens, self.largest)
                 dice = np.random.default_rng([self.seed, number, stored.layer.layer])
-                found, own = measure_blocks(measures, blocks, dice), slice(some[0], some[-1] + 1)
-                scores[place, :, own], chance[place, :, own] = found.scores, found.chance
-                evidence[place, own] = found.evidence
+                measured = measure_blocks(measures, blocks, dice)
+                columns = slice(group[0], group[-1] + 1)
+                scores[place, :, columns] = measured.scores
+                chance[place, :, columns] = measured.chance
+                evidence[place, columns] = measured.evidence
         numbers = np.array(inputs, np.int64)
         return {"inputs": numbers, "scores": scores, "chance": chance, "evidence": evidence}
 
 
 def measure_shard(atlas: StoredAtlas, shard: int, seed: int = 0) -> Partial:
-    """Measure one shard by itself."""
+    """Measure one shard of an atlas."""
     return Meter(atlas, seed=seed).shard(shard)
 
 
 def layers_of(atlas: StoredAtlas, measures: Iterable[Measure]) -> list[MeasuredLayer]:
-    """Every layer of an atlas with those of the measures that it can have."""
+    """List every layer of an atlas with the measures that apply to it."""
     measures = tuple(measures)
     return [
         MeasuredLayer(tower, layer, _possible(atlas, tower, layer, measures))
@@ -124,17 +128,17 @@ def _possible(
         "weights": (), "vectors": ("query", "key"), "values": ("value",),
     }  # fmt: skip
 
-    def can(measure: Measure) -> bool:
+    def applies(measure: Measure) -> bool:
         if measure.needs in ("patches", "mixed"):
             return square and measure.needs in shows
         kept = all(atlas.has(part, layer.layer, tower.name) for part in parts[measure.needs])
         return kept and (square or not measure.square)
 
-    return tuple(measure for measure in measures if can(measure))
+    return tuple(measure for measure in measures if applies(measure))
 
 
 def refuse_short(atlas: StoredAtlas) -> None:
-    """Refuse an atlas of one-token inputs, which have nothing to choose between."""
+    """Refuse an atlas of one-token inputs, whose rows have nothing to choose."""
     longest = atlas.tokens().groupby(["input", "stream"]).size().max()
     if longest < 2:
         raise InputError(

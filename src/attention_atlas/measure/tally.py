@@ -1,4 +1,4 @@
-"""What are a layer's heads over many inputs? Kinds are gathered as inputs pass by."""
+"""What kinds are a layer's heads over many inputs? Sums are kept, not inputs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ class HeadKind:
 
 
 class Tally:
-    """Sums for the heads of one layer."""
+    """Running sums of evidence for the heads of one layer."""
 
     def __init__(self, heads: int):
         self.evidence, self.inputs = np.zeros((heads, LEFT + 1)), np.zeros(heads, int)
@@ -45,7 +45,7 @@ class Tally:
         self.best: list[dict[str, list[tuple[float, int]]]] = [{} for _ in range(heads)]
 
     def add(self, evidence: Floats, number: int) -> None:
-        """One input's evidence (H, 14); NaN where it was too short."""
+        """Add one input's evidence (H, 14); an input that was too short (NaN) is left out."""
         if np.isnan(evidence).any():
             return
         self.evidence += evidence[:, : LEFT + 1]
@@ -62,7 +62,7 @@ class Tally:
             _keep(self.best[head].setdefault(kind.name, []), kind.margin, number)
 
     def of(self, head: int) -> HeadKind | None:
-        """The kind of one head; None where no input was long enough to have one."""
+        """Name the kind of one head; None where no input was long enough."""
         count = int(self.inputs[head])
         if not count:
             return None

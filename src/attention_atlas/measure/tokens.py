@@ -1,4 +1,4 @@
-"""What are the tokens of each input? Looked up once, so that a pass stays linear."""
+"""What are the tokens of each input? Read once, so that a pass over all inputs stays linear."""
 
 import numpy as np
 import numpy.typing as npt
@@ -22,31 +22,31 @@ class TokenTable:
         marks = {text: is_punctuation(text) for text in set(texts)}
         self._punctuation = np.array([marks[text] for text in texts], bool) & ~self._special
         self._places: npt.NDArray[np.int64] | None = None
-        found = places(frame)
-        if found is not None:
+        image_and_box = places(frame)
+        if image_and_box is not None:
             cells = frame[["row", "column"]].to_numpy(np.int64)
             cells = np.where(seated(frame)[:, None], cells, -1)
-            self._places = np.column_stack([found[0].astype(np.int64), cells])
+            self._places = np.column_stack([image_and_box[0].astype(np.int64), cells])
 
     def of(
         self, input: int, stream: str
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """(M,) each: ids, special, punctuation."""
+        """Get ids, special and punctuation of an input's tokens; (M,) each."""
         start, stop = np.searchsorted(self._inputs, [input, input + 1])
-        mine = start + np.flatnonzero(self._streams[start:stop] == stream)
-        return self._ids[mine], self._special[mine], self._punctuation[mine]
+        tokens = start + np.flatnonzero(self._streams[start:stop] == stream)
+        return self._ids[tokens], self._special[tokens], self._punctuation[tokens]
 
     def places(self, input: int, stream: str) -> npt.NDArray[np.int64] | None:
-        """(M, 3): picture, row and column of each token, -1 where it is no patch."""
+        """Get picture, row and column of each token, -1 where it is no patch; returns (M, 3)."""
         if self._places is None:
             return None
         start, stop = np.searchsorted(self._inputs, [input, input + 1])
-        mine = start + np.flatnonzero(self._streams[start:stop] == stream)
-        return np.asarray(self._places[mine])
+        tokens = start + np.flatnonzero(self._streams[start:stop] == stream)
+        return np.asarray(self._places[tokens])
 
 
 def what_shows(atlas: StoredAtlas, stream: str) -> set[str]:
-    """patches: tokens of a stream show parts of pictures; mixed: others of it are words."""
+    """Tell what a stream shows: "patches" if it has patches, "mixed" if it has words as well."""
     frame = atlas.tokens(stream=stream)
     patch = seated(frame)
     if not patch.any():

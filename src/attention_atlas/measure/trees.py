@@ -1,8 +1,8 @@
-"""Which word does each head choose, and could it have chosen one that the tree links?
+"""Which word does each head choose for a word, and is that one linked to it in the tree?
 
 Tokens become words: attention to a word is the sum over its tokens, from a word the mean over them
-(Clark et al. 2019). A head chooses, for each word, the other word that it looks at most. Fixed
-offsets choose too, under the same masks: they are what a head is held against.
+(Clark et al. 2019). A head chooses, for each word, the other word that it attends to most. Fixed
+offsets choose under the same masks, as the baseline.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ Places = npt.NDArray[np.intp]
 
 
 class Matched:
-    """One input with its tree: which tokens make up each word, and who depends on whom."""
+    """One input with its tree: the tokens of each word, and which word depends on which."""
 
     def __init__(self, sentence: Sentence, tokens: pd.DataFrame):
         starts, ends = tokens["start"].to_numpy(), tokens["end"].to_numpy()
@@ -41,14 +41,14 @@ class Matched:
             if place in number and word.head in number and word.relation != "punct":
                 links = self.depends.setdefault(word.relation, np.zeros((count, count), bool))
                 links[number[place], number[word.head]] = True
-        self.linked = np.zeros((count, count), bool)  # either way round
+        self.linked = np.zeros((count, count), bool)  # in either direction
         for links in self.depends.values():
             self.linked |= links | links.T
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What some heads, and fixed offsets, choose for some words of one input; −1: nothing."""
+    """The words that heads and fixed offsets choose for some words of one input; −1: none."""
 
     input: int
     layer: int  # its place among all layers
@@ -60,26 +60,29 @@ class Choices:
 
 
 def match(atlas: StoredAtlas, sentences: Sequence[Sentence], file: str) -> dict[int, Matched]:
-    """Input → its tree, for every input whose text is a sentence of the file."""
+    """Match inputs with the sentences of a file by their text; returns input → its tree."""
     known = {sentence.text.strip(): sentence for sentence in sentences}
     texts = atlas.inputs()["text"]
-    found = {
+    sentence_of = {
         place: known[str(text).strip()]
         for place, text in enumerate(texts)
         if str(text).strip() in known
     }
-    if not found:
+    if not sentence_of:
         raise InputError(
-            f"no input of {atlas.path.name} is a sentence of {file}: its first one is "
+            f"no input of {atlas.path.name} is a sentence of {file}, whose first one is "
             f"{sentences[0].text[:60]!r}; capture the sentences of that file"
         )
     stream = atlas.towers[0].layers[0].queries
-    made = {place: Matched(one, atlas.tokens(place, stream)) for place, one in found.items()}
-    return {place: one for place, one in made.items() if len(one.words) > 1}
+    trees = {
+        place: Matched(sentence, atlas.tokens(place, stream))
+        for place, sentence in sentence_of.items()
+    }
+    return {place: tree for place, tree in trees.items() if len(tree.words) > 1}
 
 
 def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
-    """Every head that looks from the first stream at itself, on every input with a tree."""
+    """Yield the choices of every head from the first stream to itself, on inputs with a tree."""
     stream = atlas.towers[0].layers[0].queries
     layers = [(tower, layer) for tower in atlas.towers for layer in tower.layers]
     firsts = np.cumsum([0, *(layer.heads for _, layer in layers)])
@@ -91,14 +94,14 @@ def walk(atlas: StoredAtlas, matched: dict[int, Matched]) -> Iterator[Choices]:
             for number in stored.inputs():
                 if number in matched:
                     for heads, words, chosen in _chosen(stored, number, matched[number].words):
-                        own = slice(firsts[place] + heads[0], firsts[place] + heads[-1] + 1)
-                        yield Choices(number, place, own, words, *chosen)
+                        columns = slice(firsts[place] + heads[0], firsts[place] + heads[-1] + 1)
+                        yield Choices(number, place, columns, words, *chosen)
 
 
 def _chosen(
     stored: StoredLayer, number: int, words: list[Places]
 ) -> Iterator[tuple[Places, slice, tuple[Places, Places, Bools]]]:
-    """Heads, words and what is chosen for them: as many words at a time as fit into memory."""
+    """Yield heads, words and their choices, as many words at a time as fit into memory."""
     keys = stored.size(number)[1]
     for heads in head_ranges(stored.layer, keys):
         most = max(1, LARGEST // (len(heads) * keys))  # rows
@@ -106,17 +109,21 @@ def _chosen(
         for part in np.unique(parts):
             first, last = np.searchsorted(parts, [part, part + 1])
             rows, places = np.unique(np.concatenate(words[first:last]), return_inverse=True)
-            own = np.split(places, np.cumsum([len(tokens) for tokens in words[first : last - 1]]))
+            ends = np.cumsum([len(tokens) for tokens in words[first : last - 1]])
             weights, seen = stored.weights(number, heads, rows), stored.seen(number, heads, rows)
-            yield heads, slice(first, last), choose(weights, seen, words, own, int(first))
+            yield (
+                heads,
+                slice(first, last),
+                choose(weights, seen, words, np.split(places, ends), int(first)),
+            )
 
 
 def choose(
     weights: Floats, seen: Bools, words: list[Places], rows: list[Places], first: int = 0
 ) -> tuple[Places, Places, Bools]:
-    """(H, w) and (offsets, w): the word chosen, and (w, W): which other words a word sees.
+    """Choose a word for each word; returns (H, w), (offsets, w), and which others it sees (w, W).
 
-    For the words from `first` on whose tokens are `rows` of the weights (H, R, M).
+    The words start at `first`; their tokens are `rows` of the weights (H, R, M).
     """
     attention = by_words(weights, words, rows)
     other = by_words(seen[None].astype(np.float32), words, rows)[0] > 0
@@ -126,22 +133,22 @@ def choose(
 
 
 def by_words(weights: Floats, words: list[Places], rows: list[Places]) -> Floats:
-    """(H, w, W) from (H, R, M)."""
+    """Turn weights of tokens (H, R, M) into weights of words; returns (H, w, W)."""
     columns = np.stack([weights[:, :, tokens].sum(2) for tokens in words], 2)
     return np.stack([columns[:, tokens].mean(1) for tokens in rows], 1)
 
 
 def _fixed(seen: Bools, first: int) -> Places:
-    """(offsets, w): the word so far away, where it is there to be seen."""
+    """Find the word at each offset; returns (offsets, w), −1 where it is not seen."""
     index = np.arange(len(seen))
     targets = first + index + np.array(OFFSETS)[:, None]
     inside = (targets >= 0) & (targets < seen.shape[1])
-    there = inside & seen[index, np.where(inside, targets, 0)]
-    return np.where(there, targets, -1)
+    visible = inside & seen[index, np.where(inside, targets, 0)]
+    return np.where(visible, targets, -1)
 
 
 def right(chosen: Places, links: Bools, seen: Bools) -> tuple[Places, int]:
-    """(H,): how many words chose one that `links` (w, W) names, and how many could have."""
+    """Count words that chose a linked one, by `links` (w, W); returns (H,) and how many could."""
     words = np.flatnonzero((links & seen).any(1))
     picked = chosen[:, words]
     fine = (picked >= 0) & links[words, np.maximum(picked, 0)]

@@ -1,8 +1,9 @@
 """Do a head's query and key weights resemble each other?
 
-Pearson's correlation of the two matrices, entry by entry, which a capture finds in the live model
-and writes into the manifest. Near 1, a head looks at what is like itself: in vision transformers at
-the very same patch (Yeh et al. 2023). It is a fact of the model: there is no interval.
+Pearson's correlation of the two matrices, entry by entry, which a capture computes from the live
+model and writes into the manifest. Near 1, a token looks at tokens like itself: in vision
+transformers at the same patch (Yeh et al. 2023). It does not depend on inputs, so it has no
+interval.
 """
 
 import math
@@ -18,12 +19,12 @@ WORDS = {
     "title": "query–key weight correlation",
     "formula": "Pearson correlation of the entries of the query and the key weight matrix",
     "source": "Yeh et al. 2023, AttentionViz",
-    "chance": "nought",
+    "chance": "zero",
 }
 
 
 def alike_rows(atlas: StoredAtlas) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
-    """Rows for the table of scores, and what goes with the name; none for older atlases."""
+    """Make rows for the table of scores, and the words of the score; empty for older atlases."""
     known = atlas.manifest.options.get("weight_correlation") or {}
     rows = []
     for tower in atlas.towers:

@@ -31,10 +31,10 @@ def encode(loaded: Loaded, input: Input, *, truncate: bool = False) -> Encoded:
     takes = signature(loaded.model)
     needs, prepare = _KINDS[input.kind]
     _refuse_misfit(loaded, takes, needs)
-    made = prepare(loaded, input, takes, truncate)
+    encoded = prepare(loaded, input, takes, truncate)
     if takes.two_sided:
-        made = with_decoder(loaded, input, made, truncate)
-    return replace(made, tensors={n: t for n, t in made.tensors.items() if takes.accepts(n)})
+        encoded = with_decoder(loaded, input, encoded, truncate)
+    return replace(encoded, tensors={n: t for n, t in encoded.tensors.items() if takes.accepts(n)})
 
 
 def _refuse_misfit(loaded: Loaded, takes: Signature, needs: tuple[str, ...]) -> None:
@@ -44,15 +44,15 @@ def _refuse_misfit(loaded: Loaded, takes: Signature, needs: tuple[str, ...]) -> 
         raise InputError(f"{loaded.name} takes {wanted} and was given {given}; give what it takes")
     if any(part(loaded.processor, _PREPARED_BY[need]) is None for need in needs):
         raise InputError(
-            f"{loaded.name} came without what prepares {given}; "
+            f"{loaded.name} has nothing that prepares {given}; "
             "pass its tokenizer or processor, or give ready-made tensors"
         )
-    # dual models (CLIP) compare the two; multimodal language models read what there is
+    # dual models (CLIP) need both to compare; multimodal language models read either alone
     both = {"text", "image"}
     dual = both <= set(takes.kinds) and not loaded.model.can_generate()
     if dual and needs and set(needs) != both:
         raise InputError(
-            f"{loaded.name} wants text and image together and was given only {given}; "
+            f"{loaded.name} takes text and image together and was given only {given}; "
             "give both, as in {'text': …, 'image': …}"
         )
 

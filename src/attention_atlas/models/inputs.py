@@ -49,7 +49,7 @@ class Input:
     source: str | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     cells: "pd.DataFrame | None" = field(default=None, compare=False)  # values of a probe
-    may_skip: bool = False  # one of a folder: left out, and told, where it cannot be opened
+    may_skip: bool = False  # one of a folder: left out, with a note, where it cannot be opened
 
 
 def read_inputs(
@@ -61,15 +61,15 @@ def read_inputs(
     seed: int = 0,
 ) -> list[Input]:
     """Read all inputs of `source`, or `limit` of them drawn evenly and kept in order."""
-    found = _read(source, column, second_column)
-    if not found:
-        raise InputError("there is nothing to look at: the list of inputs is empty")
-    if limit is None or limit >= len(found):
-        return found
+    inputs = _read(source, column, second_column)
+    if not inputs:
+        raise InputError("the list of inputs is empty; give at least one input")
+    if limit is None or limit >= len(inputs):
+        return inputs
     if limit < 1:
-        raise InputError(f"a limit of {limit} inputs leaves nothing to look at; give 1 or more")
-    drawn = random.Random(seed).sample(range(len(found)), limit)  # noqa: S311
-    return [found[i] for i in sorted(drawn)]
+        raise InputError(f"a limit of {limit} inputs leaves none; give 1 or more")
+    drawn = random.Random(seed).sample(range(len(inputs)), limit)  # noqa: S311
+    return [inputs[i] for i in sorted(drawn)]
 
 
 def _read(source: Any, column: str | None, second_column: str | None) -> list[Input]:
@@ -90,7 +90,7 @@ def _read(source: Any, column: str | None, second_column: str | None) -> list[In
     if isinstance(source, Mapping):
         return _from_mapping(source)
     if isinstance(source, list | tuple):
-        return [found for entry in source for found in _read(entry, column, second_column)]
+        return [given for entry in source for given in _read(entry, column, second_column)]
     raise InputError(
         f"an input of type {type(source).__name__} cannot be read; give a text, a pair, a path, "
         "an image, a table, an array of samples, tensors, or a list of these"
@@ -130,7 +130,7 @@ def _from_path(path: Path, column: str | None, second_column: str | None) -> lis
         samples, rate = read_sound(path)
         return [Input("audio", audio=samples, rate=rate, source=path.name)]
     raise InputError(
-        f"{path.name} is not of a kind that can be read; give "
+        f"{path.name} is not a kind of file that can be read; give "
         f"{', '.join((*TEXT_SUFFIXES, *TABLES, *SOUND_SUFFIXES))}, an image or a folder of images"
     )
 
@@ -144,7 +144,7 @@ def _from_table(
     names = [first] if second_column is None else [first, second_column]
     texts = [table.texts(name, where) for name in names]
     others = [name for name in table.columns if name not in names]
-    found = [
+    inputs = [
         Input(
             "text" if second_column is None else "pair",
             text=row[0],
@@ -155,9 +155,9 @@ def _from_table(
         for i, row in enumerate(zip(*texts, strict=True))
         if all(text.strip() for text in row)
     ]
-    if not found:
-        raise InputError(f"{where} has no text in {' and '.join(names)}; give one with some")
-    return found
+    if not inputs:
+        raise InputError(f"{where} has no text in {' and '.join(names)}; give a table with texts")
+    return inputs
 
 
 def _from_mapping(given: Mapping[str, Any]) -> list[Input]:

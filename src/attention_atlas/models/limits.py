@@ -32,14 +32,14 @@ def longest(loaded: Loaded) -> int | None:
     config = _text_config(loaded.model.config)
     if getattr(config, "alibi", False):
         return None
-    found = _first(config, _NAMES[:1])
-    if found is None and getattr(config, "relative_attention_num_buckets", None) is not None:
+    limit = _first(config, _NAMES[:1])
+    if limit is None and getattr(config, "relative_attention_num_buckets", None) is not None:
         return None
-    found = found or _first(config, _NAMES[1:])
-    if found is not None:
-        return found - _offset(loaded.model, found)
-    limit = getattr(loaded.tokenizer, "model_max_length", None)
-    return int(limit) if limit is not None and limit < _UNSET else None
+    limit = limit or _first(config, _NAMES[1:])
+    if limit is not None:
+        return limit - _offset(loaded.model, limit)
+    stated = getattr(loaded.tokenizer, "model_max_length", None)
+    return int(stated) if stated is not None and stated < _UNSET else None
 
 
 def longest_target(loaded: Loaded) -> int | None:
@@ -56,7 +56,7 @@ def _text_config(config: Any) -> Any:
         config = encoder
     try:
         return config.get_text_config()
-    except ValueError:  # several texts inside; the outer config speaks for them
+    except ValueError:  # several text configs inside: the outer one has the limit
         return config
 
 

@@ -99,10 +99,10 @@ def _processor(given: Any | None) -> Any | None:
     """Return a given processor, or load it by name."""
     if not isinstance(given, str | Path):
         return given
-    found = find_processor(given)
-    if found is None:
+    processor = find_processor(given)
+    if processor is None:
         raise ModelError(f"{given} has no tokenizer or processor; check the folder or hub id")
-    return found
+    return processor
 
 
 def _class_of(config: Any, gguf_file: str | None) -> Any:
@@ -114,9 +114,9 @@ def _class_of(config: Any, gguf_file: str | None) -> Any:
     for auto, code in (getattr(config, "auto_map", None) or {}).items():
         if wanted and str(code).endswith(f".{wanted}"):
             return getattr(transformers, auto, AutoModel)
-    found = getattr(transformers, wanted, None) if wanted else None
-    if isinstance(found, type) and issubclass(found, PreTrainedModel):
-        return found
+    named = getattr(transformers, wanted, None) if wanted else None
+    if isinstance(named, type) and issubclass(named, PreTrainedModel):
+        return named
     return AutoModelForCausalLM if gguf_file else AutoModel
 
 
@@ -131,7 +131,7 @@ def _device(asked: str) -> torch.device:
         ) from error
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ModelError(
-            f"{asked} was asked for and {torch.cuda.device_count()} CUDA devices are there; "
+            f"{asked} was asked for and there are {torch.cuda.device_count()} CUDA devices; "
             "give cpu or auto"
         )
     return device
@@ -153,8 +153,8 @@ def _refuse_random_layers(model: torch.nn.Module, missing: Iterable[str], name: 
     lost = sorted(key for key in missing if _is_in_layer(model, key))
     if lost:
         raise ModelError(
-            f"the weights of {name} lack {len(lost)} tensors of its layers, as {lost[0]}; "
-            "its config and weights do not belong together"
+            f"the weights of {name} lack {len(lost)} tensors of its layers, such as {lost[0]}; "
+            "give weights that belong to its config"
         )
 
 

@@ -24,8 +24,8 @@ def locate(model: str | Path, gguf_file: str | None) -> tuple[str, str, str | No
     if text.startswith("builtin:"):
         asked = text.removeprefix("builtin:")
         if asked not in builtin_names():
-            there = ", ".join(f"builtin:{name}" for name in builtin_names()) or "none here"
-            raise ModelError(f"no built-in model is called {asked!r}; there is {there}")
+            names = ", ".join(f"builtin:{name}" for name in builtin_names()) or "none here"
+            raise ModelError(f"no built-in model is called {asked!r}; there is {names}")
         return str(BUILTIN / asked), text, None
     path = Path(text).expanduser()
     if path.suffix.lower() == ".gguf" and path.is_file():

@@ -23,14 +23,14 @@ _SAMPLE_TYPES = {1: np.uint8, 2: np.int16, 4: np.int32}
 
 def images_in(folder: Path) -> list[Path]:
     """List the pictures of a folder in the order of a person: cat2 before cat10."""
-    found = sorted(
+    images = sorted(
         (path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES), key=_natural
     )
-    if not found:
+    if not images:
         raise InputError(
             f"folder {folder.name} has no images; give one with {', '.join(IMAGE_SUFFIXES)} files"
         )
-    return found
+    return images
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -108,7 +108,7 @@ def _with_places(text: str, token: str | None, count: int) -> str:
         return token * count + text
     if text.count(token) != count:
         raise InputError(
-            f"the text has {token} {text.count(token)} times for {count} given; "
+            f"the text has {token} {text.count(token)} times and {count} were given; "
             "write it once for each, or leave it out"
         )
     return text
@@ -120,14 +120,14 @@ def _aligned(loaded: Loaded, ids: list[int], text: str) -> Tokens:
     if not text:
         return tokens
     plain = text_tokens(tokenize(loaded, text), loaded.tokenizer, text)
-    here = [i for i, special in enumerate(tokens.special) if not special]
-    there = [i for i, special in enumerate(plain.special) if not special]
+    shown = [i for i, special in enumerate(tokens.special) if not special]
+    written = [i for i, special in enumerate(plain.special) if not special]
     match = SequenceMatcher(
-        None, [ids[i] for i in here], [plain.id[i] for i in there], autojunk=False
+        None, [ids[i] for i in shown], [plain.id[i] for i in written], autojunk=False
     )
     for block in match.get_matching_blocks():
         for k in range(block.size):
-            i, j = here[block.a + k], there[block.b + k]
+            i, j = shown[block.a + k], written[block.b + k]
             tokens.start[i], tokens.end[i] = plain.start[j], plain.end[j]
             tokens.segment[i], tokens.word[i] = plain.segment[j], plain.word[j]
     return tokens

@@ -38,11 +38,11 @@ def find_processor(place: str | Path, **where: Any) -> Any | None:
     """Make the first processor that the files of `place` allow, else None."""
     for make in (AutoProcessor.from_pretrained, _without_video, *_ALONE):
         try:
-            found = make(place, **where)
+            processor = make(place, **where)
         except Exception:  # noqa: S112
             continue
-        if not _is_empty(found):
-            return found
+        if not _is_empty(processor):
+            return processor
     return None
 
 

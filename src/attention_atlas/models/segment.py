@@ -45,7 +45,7 @@ def segment(loaded: Loaded, picture: Image.Image) -> Segmented:
     """Label one picture; returns its cells."""
     prepare: Any = part(loaded.processor, "image_processor")
     if prepare is None:
-        raise ModelError(f"{loaded.name} came without an image processor; pass one")
+        raise ModelError(f"{loaded.name} has no image processor; pass one")
     given = for_processor(picture)
 
     def make(pictures: list[Image.Image]) -> Any:
@@ -57,7 +57,7 @@ def segment(loaded: Loaded, picture: Image.Image) -> Segmented:
         likely = _likely(loaded.model(**pixels), loaded.name)
     seen = shown(make, [given.size])
     if seen is None or len(seen.frames) != 1:
-        raise ModelError(f"{loaded.name} cuts pictures in a way that labels cannot be placed by")
+        raise ModelError(f"{loaded.name} cuts pictures, so labels have no place; give another")
     frame, (_, high, wide) = seen.frames[0], likely.shape
     return Segmented(likely, _scaled(frame.x, frame.width, wide),
                      _scaled(frame.y, frame.height, high))  # fmt: skip
@@ -78,7 +78,7 @@ def _likely(output: Any, name: str) -> Floats:
     logits = getattr(output, "logits", None)
     if logits is None or logits.dim() != 4:
         raise ModelError(
-            f"{name} names no parts of a picture; give a model for semantic segmentation"
+            f"{name} does not name parts of a picture; give a model for semantic segmentation"
         )
     return np.asarray(logits[0].float().softmax(0).double().cpu().numpy())
 
@@ -97,5 +97,5 @@ def _inside(axis: Axis, cells: int, low: float, high: float) -> npt.NDArray[np.i
     middle = (low + high) / 2
     if not len(real) or not 0 <= middle <= 1:
         return np.zeros(0, np.int64)
-    found = real[(middles[real] >= low) & (middles[real] < high)]
-    return found if len(found) else real[[int(np.abs(middles[real] - middle).argmin())]]
+    inside = real[(middles[real] >= low) & (middles[real] < high)]
+    return inside if len(inside) else real[[int(np.abs(middles[real] - middle).argmin())]]

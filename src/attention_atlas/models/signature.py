@@ -11,7 +11,7 @@ _KINDS = {
     "image": {"pixel_values", "flattened_patches"},
     "sound": {"input_features", "input_values"},
 }
-# tokenizers give these whether or not the model knows them
+# tokenizers return these whether or not the model takes them
 _OPTIONAL = {"token_type_ids", "attention_mask", "decoder_attention_mask"}
 
 

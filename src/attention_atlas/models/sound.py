@@ -34,7 +34,7 @@ def samples(loaded: Loaded, given: Input, rate: int) -> "np.ndarray[Any, Any]":
     return np.asarray(resampled, dtype=audio.dtype)
 
 
-@cache  # once for all sounds of that rate
+@cache  # computed once for all sounds of a rate
 def _say_resampled(name: str, there: int, wanted: int) -> None:
     print(
         f"sounds of {there} samples a second are resampled to {wanted}, which {name} takes",

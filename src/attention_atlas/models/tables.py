@@ -95,7 +95,7 @@ def _read_jsonl(path: Path) -> Table:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise InputError(
-                f"line {number} of {path.name} is not JSON ({error.msg}); mend or remove it"
+                f"line {number} of {path.name} is not JSON ({error.msg}); correct or remove it"
             ) from error
         row = {"text": row} if isinstance(row, str) else row
         if not isinstance(row, dict):
@@ -123,7 +123,7 @@ def _read_csv(path: Path, separator: str = ",") -> Table:
     except pd.errors.EmptyDataError as error:
         raise InputError(f"{path.name} is empty; give a file with a header and rows") from error
     except pd.errors.ParserError as error:
-        raise InputError(f"{path.name} is not a table ({_short(error)}); mend it") from error
+        raise InputError(f"{path.name} is not a table ({_short(error)}); correct it") from error
     return _filled(Table.of_frame(frame), path)
 
 
@@ -135,7 +135,7 @@ def _read_parquet(path: Path) -> Table:
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path.name} is not a Parquet file, whatever its name says") from error
+        raise InputError(f"{path.name} is not a Parquet file; give one, or rename it") from error
     return _filled(Table(table.to_pydict()), path)
 
 

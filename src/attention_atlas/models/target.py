@@ -53,7 +53,7 @@ def with_decoder(loaded: Loaded, given: Input, made: Encoded, truncate: bool) ->
 def _from_target(loaded: Loaded, target: str, truncate: bool) -> tuple[list[int], Tokens, bool]:
     tokenizer: Any = loaded.tokenizer
     if tokenizer is None:
-        raise InputError(f"{loaded.name} came without a tokenizer; give decoder_input_ids instead")
+        raise InputError(f"{loaded.name} has no tokenizer; give decoder_input_ids instead")
     options = {**DETAILS, "return_offsets_mapping": tokenizer.is_fast}
     encoding = tokenizer(text_target=target, **options)
     limit = longest_target(loaded)
@@ -97,8 +97,8 @@ def _start(model: Any) -> int:
         getattr(model.config, "decoder", None),
     ]
     names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
-    found = (getattr(config, name, None) for name in names for config in configs)
-    return next((int(i) for i in found if isinstance(i, int)), 0)
+    ids = (getattr(config, name, None) for name in names for config in configs)
+    return next((int(i) for i in ids if isinstance(i, int)), 0)
 
 
 def _written(loaded: Loaded, made: Encoded) -> list[int]:

@@ -53,7 +53,7 @@ def bare_tokens(ids: Sequence[int], tokenizer: Any | None) -> Tokens:
         return Tokens([str(i) for i in ids], list(ids), [False] * n, none, none, none, none)
     specials = special_ids(tokenizer)
     return Tokens(
-        # an id beyond the vocabulary has no string; models round their embeddings up
+        # models round their embeddings up, so an id may have no string in the vocabulary
         [str(i) if t is None else t for i, t in zip(ids, _strings(ids, tokenizer), strict=True)],
         list(ids),
         [i in specials for i in ids],

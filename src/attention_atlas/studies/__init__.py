@@ -1,1 +1,1 @@
-"""What takes several rooms: build an atlas, measure it with its model, the demo."""
+"""What needs several of the other folders: building an atlas, measuring with a model, the demo."""

@@ -1,7 +1,6 @@
-"""Model + inputs → an atlas with everything in it, in one call.
+"""How does one call make an atlas with maps and scores from a model and inputs?
 
-Each step finds what is already there and goes on after it, so asking again resumes an interrupted
-build.
+Each step skips what is already done, so a second call resumes an interrupted build.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ from attention_atlas.studies.measure import measure as measure_all
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an atlas is to have besides its vectors."""
+    """The maps and scores to make besides the capture."""
 
     methods: Sequence[str] = ("umap",)
     dims: Sequence[int] = (2,)
@@ -34,7 +33,7 @@ def build(
     model: Any, inputs: Any, path: str | Path, wanted: Wanted | None = None,
     progress: bool = True, **options: Any,
 ) -> StoredAtlas:  # fmt: skip
-    """Capture, lay out and measure into `path`; returns the atlas. `options` are of `capture`."""
+    """Capture, lay out and measure into `path`; returns the atlas. `options` go to `capture`."""
     asked = wanted or Wanted()
     _check(asked)
     atlas = capture(
@@ -46,6 +45,7 @@ def build(
 
 
 def lay_out(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
+    """Make every map that was asked for."""
     for method in asked.methods:
         for dims in asked.dims:
             options = Options(
@@ -56,6 +56,7 @@ def lay_out(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
 
 
 def measure(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
+    """Measure every head."""
     measure_all(atlas, seed=asked.seed, progress=progress)
 
 
@@ -63,7 +64,7 @@ STEPS: tuple[Callable[[StoredAtlas, Wanted, bool], None], ...] = (lay_out, measu
 
 
 def _check(asked: Wanted) -> None:
-    """Before hours of capturing, not after."""
+    """Refuse methods that do not exist, before hours of capturing."""
     if not asked.methods or not asked.dims:
         raise InputError("name at least one method and one number of dimensions, as in umap and 2")
     for method in asked.methods:

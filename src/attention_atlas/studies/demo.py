@@ -1,8 +1,8 @@
-"""Two atlases to look at right after install, with no network.
+"""How does the demo get its two atlases without a network?
 
-`builtin:gpt` and `builtin:bert` over some two hundred sentences written for it. Their vectors would
-weigh 40 MB and are captured in seconds; their maps weigh 5 MB and take minutes. So the maps come
-with the package, and the vectors are captured at the first start and kept.
+`builtin:gpt` and `builtin:bert` run over about two hundred sentences written for it. Their vectors
+take 40 MB and seconds to capture; their maps take 5 MB and minutes to make. So the maps come with
+the package, and the vectors are captured at the first start and kept.
 """
 
 import hashlib
@@ -22,32 +22,32 @@ MODELS = ("builtin:gpt", "builtin:bert")
 
 
 def sentences() -> list[dict[str, str]]:
-    """Each with what it was written for, which can colour the map."""
-    found, topic = [], ""
+    """Read the sentences; returns each with its topic, which can colour the map."""
+    rows, topic = [], ""
     for line in (DATA / "sentences.txt").read_text("utf-8").splitlines():
         if line.startswith("= "):
             topic = line.removeprefix("= ")
         elif line:
-            found.append({"text": line, "topic": topic})
-    return found
+            rows.append({"text": line, "topic": topic})
+    return rows
 
 
 def demo_atlases(say: Callable[[str], None] = lambda text: None) -> list[StoredAtlas]:
-    """Opened if they are there, else captured."""
+    """Open the atlases of the demo; captures them at the first start."""
     home = _home()
-    made = []
+    atlases = []
     for model in MODELS:
         path = home / f"{_short(model)}.atlas"
         try:
-            made.append(StoredAtlas.open(path))
+            atlases.append(StoredAtlas.open(path))
         except StoreError:
-            say(f"capturing {model} on {len(sentences())} sentences, this once")
-            made.append(_capture(model, path))
-    return made
+            say(f"capturing {model} on {len(sentences())} sentences, only this time")
+            atlases.append(_capture(model, path))
+    return atlases
 
 
 def _capture(model: str, path: Path) -> StoredAtlas:
-    """Captured beside its place and moved there whole, with its maps."""
+    """Capture in a temporary folder, add the maps, and move the whole atlas to `path`."""
     from attention_atlas.record.write.capture import capture
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,9 +67,9 @@ def _short(model: str) -> str:
 
 
 def _home() -> Path:
-    """The person's cache, or a temporary folder where there is none to write to.
+    """Get the folder of the demo: in the user's cache, or temporary if that cannot be written to.
 
-    Named after the version and the sentences, so that an old one is never taken for a new one.
+    Its name has the version and a hash of the sentences, so that an old one is never used.
     """
     key = hashlib.sha256((DATA / "sentences.txt").read_bytes()).hexdigest()[:8]
     cache = platformdirs.user_cache_path("attention-atlas", appauthor=False)

@@ -1,4 +1,4 @@
-"""Measure an atlas: what its folder can tell, and what only the live model or a file can."""
+"""How is an atlas measured and labelled with a live model or a file besides its own folder?"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ def measure(
     """Measure every head, keep the scores in the atlas and return them.
 
     model    adds induction and duplicate scores on repeated random tokens, and gradient importance;
-             `loading` are the fields of `Loading`
-    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, in all
+             `loading` takes the fields of `Loading`
+    conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, overall
              and by relation (`atlas.relations()`)
     """
     from attention_atlas.measure.run import measure_atlas
@@ -64,7 +64,7 @@ def label(
     progress: bool = True,
     **loading: Any,
 ) -> "dict[str, int]":
-    """Name what each patch shows by a segmentation model; gives how many patches have each name."""
+    """Name what each patch shows by a segmentation model; returns name → number of patches."""
     from collections import Counter
 
     from attention_atlas.models.load import load
@@ -77,37 +77,38 @@ def label(
 
     opened = atlas if isinstance(atlas, StoredAtlas) else StoredAtlas.open(atlas)
     tokens = opened.tokens()
-    found = places(tokens)
-    if found is None:
-        raise InputError(f"{opened.path.name} has no pictures, so there are no patches to label")
+    image_and_box = places(tokens)
+    if image_and_box is None:
+        raise InputError(f"{opened.path.name} has no pictures, so no patches to label")
     loaded = load(model, processor, **loading)
     names = names_of(loaded)
-    image, box = found
+    image, box = image_and_box
     labels: list[str | None] = [None] * len(tokens)
     shares = [0.0] * len(tokens)
     inputs = tokens["input"].to_numpy()
-    there = seated(tokens)
+    has_place = seated(tokens)
     with bar("labelling", len(opened), progress) as draw:
         for number in range(len(opened)):
             first, last = np.searchsorted(inputs, [number, number + 1])
-            for one in np.unique(image[first:last][image[first:last] >= 0]):
-                parts = segment(loaded, open_image(opened.picture(number, int(one))))
-                for at in range(first, last):
-                    if image[at] == one and there[at]:
-                        which, shares[at] = parts.label(box[at].astype(np.float64))
-                        labels[at] = None if which < 0 else names.get(which, str(which))
+            for picture in np.unique(image[first:last][image[first:last] >= 0]):
+                parts = segment(loaded, open_image(opened.picture(number, int(picture))))
+                for token in range(first, last):
+                    if image[token] == picture and has_place[token]:
+                        which, shares[token] = parts.label(box[token].astype(np.float64))
+                        labels[token] = None if which < 0 else names.get(which, str(which))
             draw(number + 1)
     write_labels(opened.path, opened.manifest, labels, shares, loaded.name)
-    return dict(Counter(one for one in labels if one is not None).most_common())
+    return dict(Counter(label for label in labels if label is not None).most_common())
 
 
 def refuse_another(atlas: StoredAtlas, loaded: "Loaded") -> None:
+    """Refuse a model of another class than the atlas was captured from."""
     from attention_atlas.names.errors import ModelError
 
-    theirs, ours = type(loaded.model).__name__, atlas.manifest.model_class
-    if theirs != ours:
+    given, captured = type(loaded.model).__name__, atlas.manifest.model_class
+    if given != captured:
         raise ModelError(
-            f"{atlas.path.name} was captured from a {ours} and {loaded.name} is a {theirs}; "
+            f"{atlas.path.name} was captured from a {captured} and {loaded.name} is a {given}; "
             f"give {atlas.manifest.model}"
         )
 
@@ -117,10 +118,10 @@ def _repeats(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "list[Extra]":
     from attention_atlas.record.write.repeats import capture_repeats
 
     repeats = capture_repeats(loaded, seed)
-    made = []
+    extras = []
     for name in ("duplicate", "induction"):
         values, chance, measure = values_by_input(repeats, name, seed)
-        made.append(
+        extras.append(
             Extra(
                 f"random-{name}",
                 f"{measure.title}, random tokens twice",
@@ -132,7 +133,7 @@ def _repeats(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "list[Extra]":
                 measure.bounds,
             )
         )
-    return made
+    return extras
 
 
 def _gradients(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "Extra":

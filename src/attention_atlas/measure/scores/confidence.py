@@ -1,4 +1,4 @@
-"""How sure is a head of one key a row?"""
+"""How large is the largest weight of a row, on average?"""
 
 import numpy as np
 

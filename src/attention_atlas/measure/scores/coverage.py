@@ -1,4 +1,4 @@
-"""Over how many of the keys does a head's attention go in all? 1 is over all alike."""
+"""Over what share of the keys does a head spread its attention in all? 1 is even over all."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from attention_atlas.measure.row_block import Floats, RowBlock
 
 
 class Coverage(Accumulator):
-    """Keeps what each key got, and how many rows see it."""
+    """The attention on each key, and how many rows see it."""
 
     def state(self, block: RowBlock) -> State:
-        got = np.matmul(block.choosing.astype(block.weights.dtype), block.weights)  # (H, M)
-        return got.astype(np.float64), block.seen.sum(0)
+        received = np.matmul(block.choosing.astype(block.weights.dtype), block.weights)  # (H, M)
+        return received.astype(np.float64), block.seen.sum(0)
 
     def value(self, state: State) -> Floats:
-        got, seen = state
-        total = got.sum(1, keepdims=True)
-        shares = got / np.maximum(total, 1e-9)
+        received, seen = state
+        total = received.sum(1, keepdims=True)
+        shares = received / np.maximum(total, 1e-9)
         bits = -(shares * np.log(np.maximum(shares, 1e-12))).sum(1)
         return np.where(total[:, 0] > 0, np.exp(bits) / (seen > 0).sum(), np.nan)
 

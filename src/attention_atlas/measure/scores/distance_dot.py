@@ -8,7 +8,7 @@ from attention_atlas.measure.row_block import Floats, RowBlock
 
 
 class DistanceDot(Accumulator):
-    """Keeps the number of pairs, both means, and the squares and products about the means."""
+    """The number of pairs, both means, and the squares and products about the means."""
 
     def state(self, block: RowBlock) -> State:
         assert block.query is not None and block.keys.vectors is not None
@@ -21,14 +21,14 @@ class DistanceDot(Accumulator):
         a, b = a - means[0][:, None], b - means[1][:, None]
         return count, *means, (a * a).sum(1), (b * b).sum(1), (a * b).sum(1)
 
-    def join(self, one: State, other: State) -> State:
-        """Chan et al. 1979: as exact as if all pairs were taken about their common mean."""
-        count = one[0] + other[0]
-        a, b = (other[side] - one[side] for side in (1, 2))
-        part, both = other[0] / np.maximum(count, 1), one[0] * other[0] / np.maximum(count, 1)
+    def join(self, left: State, right: State) -> State:
+        """Join the states of two blocks, as exactly as from all pairs (Chan et al. 1979)."""
+        count = left[0] + right[0]
+        a, b = (right[side] - left[side] for side in (1, 2))
+        part, both = right[0] / np.maximum(count, 1), left[0] * right[0] / np.maximum(count, 1)
         apart = a * a, b * b, a * b
-        moments = (x + y + both * z for x, y, z in zip(one[3:], other[3:], apart, strict=True))
-        return count, one[1] + part * a, one[2] + part * b, *moments
+        moments = (x + y + both * z for x, y, z in zip(left[3:], right[3:], apart, strict=True))
+        return count, left[1] + part * a, left[2] + part * b, *moments
 
     def value(self, state: State) -> Floats:
         count, _, _, aa, bb, ab = state

@@ -12,11 +12,11 @@ def duplicate(block: RowBlock) -> Floats:
 
 
 def earlier_copies(block: RowBlock) -> Bools:
-    """(R, M): earlier keys of the row's own token; special ones and those without id have none."""
+    """Find earlier keys with the row's token id; returns (R, M). Special tokens have none."""
     ids = np.where(block.keys.special, -1, block.keys.ids)
-    own = ids[block.rows, None]
+    row_ids = ids[block.rows, None]
     earlier = np.arange(len(ids)) < block.rows[:, None]
-    return np.asarray((own == ids) & (own >= 0) & earlier)
+    return np.asarray((row_ids == ids) & (row_ids >= 0) & earlier)
 
 
 MEASURE = Measure(

@@ -1,4 +1,4 @@
-"""How much does a head rest on the first token?"""
+"""How much does a head look at the first token?"""
 
 import numpy as np
 

@@ -11,7 +11,7 @@ from attention_atlas.measure.scores.duplicate import earlier_copies
 def induction(block: RowBlock) -> Floats:
     after = np.zeros_like(block.seen)
     after[:, 1:] = earlier_copies(block)[:, :-1]
-    earlier = np.arange(after.shape[1]) < block.rows[:, None]  # what followed came before, too
+    earlier = np.arange(after.shape[1]) < block.rows[:, None]  # what followed must be earlier too
     return block.share(after & earlier)
 
 

@@ -1,4 +1,4 @@
-"""How much longer are a head's queries than its keys? 0 is alike, 1 is twice, −1 is half."""
+"""How much longer are a head's queries than its keys? 0 is equal, 1 is twice, −1 is half."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from attention_atlas.measure.row_block import Floats, RowBlock
 
 
 class NormGap(Accumulator):
-    """Keeps, summed over rows, the length of the query and the mean length of the keys."""
+    """Sums over rows of the length of the query and the mean length of the keys."""
 
     def state(self, block: RowBlock) -> State:
         assert block.query is not None

@@ -1,4 +1,4 @@
-"""How much does a patch look at the eight around it?"""
+"""How much does a patch look at the eight patches around it?"""
 
 import numpy as np
 

@@ -10,7 +10,7 @@ STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
 def looks(step: tuple[int, int]) -> Callable[[RowBlock], Floats]:
-    """What gives the weight on the patch that is one step away."""
+    """Make the function that gives the weight on the patch one step away."""
     return lambda block: block.share(block.beside & (block.steps == step).all(2))
 
 

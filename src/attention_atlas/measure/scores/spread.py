@@ -18,7 +18,7 @@ MEASURE = Measure(
     "spread",
     "spread of distance",
     "mean over rows with n ≥ 2 of the standard deviation of |i − j| under w",
-    "goes with distance, Vig & Belinkov 2019",
+    "as for distance, Vig & Belinkov 2019",
     "shuffled",
     RowMean(spread),
     square=True,

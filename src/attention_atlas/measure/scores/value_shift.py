@@ -1,4 +1,4 @@
-"""How much of the attention goes elsewhere once the length of what is moved counts?"""
+"""How much of the attention moves to other keys when weights are scaled by value norms?"""
 
 import numpy as np
 

@@ -144,7 +144,7 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
         ("compute", {"method": "pca"}, "compute lacks 'dims'"),
         ("compute", {"method": 3, "dims": 2}, "'method' of compute should be a valid string"),
         ("compute", {"method": "pca", "dims": True}, "'dims' of compute should be a valid integer"),
-        ("compute", [1], "compute wants a JSON object"),
+        ("compute", [1], "compute must be a JSON object"),
         ("compute", {"method": "pca", "dims": 2, "x": 1}, "nothing of compute is called 'x'"),
         ("add", {"text": "x"}, "no model is here to read new texts"),
         ("add", {"text": "x", "second": 3}, "'second' of add should be a valid string"),

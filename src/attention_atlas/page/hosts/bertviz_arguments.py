@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attention_atlas.names.errors import InputError
-from attention_atlas.page.answers.plain_attention import GivenTower, make
+from attention_atlas.page.answers.read_attention import GivenTower, make_attention
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.find_attention import find_attention
 from attention_atlas.store.reader import StoredAtlas
@@ -22,7 +22,7 @@ def read_subject(given: Mapping[str, Any], caller: Any) -> Subject:
     if attention is None:
         sides = {"encoder": both["encoder_tokens"], "decoder": both["decoder_tokens"]}
         streams = {name: texts for name, texts in sides.items() if texts is not None}
-        return make(_sides(given), streams, None, prettify)
+        return make_attention(_sides(given), streams, None, prettify)
     if any(argument is not None for argument in both.values()):
         raise InputError(
             "attention is for models with one tower; for an encoder–decoder leave it out and give "
@@ -34,7 +34,7 @@ def read_subject(given: Mapping[str, Any], caller: Any) -> Subject:
     tower = GivenTower(
         "self", attention if other is None else other[0], "text", "text", given["include_layers"]
     )
-    subject = make([tower], {"text": tokens}, given["sentence_b_start"], prettify)
+    subject = make_attention([tower], {"text": tokens}, given["sentence_b_start"], prettify)
     if other is not None:
         subject.notes.append(f"the attention given was empty; shown is {other[1]}")
     return subject

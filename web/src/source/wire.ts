@@ -1,4 +1,4 @@
-// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it anew with:
+// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it again with:
 //   python -m attention_atlas.page.hosts.typescript web/src/source/wire.ts
 
 /** Numbers and their axes, row by row. */
@@ -556,7 +556,7 @@ export interface Actions {
   add: { sent: Add; answer: Added };
 }
 
-/** What a saved page says it lacks. */
+/** First word of a path → what a saved page lacks. */
 export const MISSING = {
   "about": "this; open the atlas with attention-atlas serve",
   "progress": "this; open the atlas with attention-atlas serve",
@@ -580,7 +580,7 @@ export const MISSING = {
   "reaction": "these models; open the atlas with attention-atlas serve",
 } as const;
 
-/** What may be picked, where only some words may be. */
+/** Picks with a fixed list of words. */
 export const CHOICES = {
   "view": ["head", "model", "neuron", "heat"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
@@ -591,7 +591,7 @@ export const CHOICES = {
   "patches": ["off", "border", "fill"],
 } as const;
 
-/** What is picked at first. */
+/** The default picks. */
 export const START: Picks = {
   "input": 0,
   "other": null,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         StoreError,
     )
     from attention_atlas.names.head import Head
+    from attention_atlas.page.hosts.view_object import View
     from attention_atlas.page.hosts.views import (
-        View,
         head_view,
         heads_view,
         image_view,
@@ -66,7 +66,7 @@ _HOMES = {
     "ModelError": ("names.errors", "ModelError"),
     "PickError": ("names.errors", "PickError"),
     "StoreError": ("names.errors", "StoreError"),
-    "View": ("page.hosts.views", "View"),
+    "View": ("page.hosts.view_object", "View"),
     "capture": ("atlas", "capture"),
     "check": ("record.prove.check", "check"),
     "classify": ("measure.kinds", "classify"),

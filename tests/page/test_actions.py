@@ -144,11 +144,11 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
         ("compute", {"method": "pca"}, "compute lacks 'dims'"),
         ("compute", {"method": 3, "dims": 2}, "'method' of compute should be a valid string"),
         ("compute", {"method": "pca", "dims": True}, "'dims' of compute should be a valid integer"),
-        ("compute", [1], "compute wants a JSON object"),
+        ("compute", [1], "compute must be a JSON object"),
         ("compute", {"method": "pca", "dims": 2, "x": 1}, "nothing of compute is called 'x'"),
-        ("add", {"text": "x"}, "no model is here to read new texts"),
+        ("add", {"text": "x"}, "there is no model to read new texts"),
         ("add", {"text": "x", "second": 3}, "'second' of add should be a valid string"),
-        ("erase", {}, "nothing to do is called 'erase'; there is compute, cancel, add"),
+        ("erase", {}, "no action is named 'erase'; there is compute, cancel, add"),
     ],
 )
 def test_bad_actions_are_refused_in_a_sentence(
@@ -161,7 +161,7 @@ def test_bad_actions_are_refused_in_a_sentence(
 def test_plain_attention_can_have_nothing_done() -> None:
     view = aa.head_view(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
     (answers,) = make_answers([view.subject])
-    assert "nothing can be done" in refused(answers.perform("add", {"text": "x"}))
+    assert "plain attention has no actions" in refused(answers.perform("add", {"text": "x"}))
 
 
 # Texts --------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_lengths_of_new_vectors_are_told(gpt: aa.Atlas, live: Answers) -> None:
     ("body", "sentence"),
     [
         ({"text": "  "}, "there is no text to add"),
-        ({"text": "a" * 30_000}, "a text of 30000 letters is too long"),
+        ({"text": "a" * 30_000}, "a text of 30000 characters is too long"),
         ({"text": "word " * 3_000}, "tokens"),
     ],
 )
@@ -324,6 +324,6 @@ def test_the_notebook_asks_by_message(plain: aa.Atlas, stand_in: Path) -> None:
         widget._answer(None, {"kind": "get", "id": "2", "path": "progress"}, [])
     assert sent[-1][1]["state"] == "done"
     widget._answer(None, {"kind": "do", "id": "3", "path": "add", "body": {"text": "x"}}, [])
-    assert "no model is here" in sent[-1][1]["error"]
+    assert "there is no model" in sent[-1][1]["error"]
     widget._answer(None, {"kind": "erase", "id": "4"}, [])
     assert sent[-1][0]["id"] == "3"

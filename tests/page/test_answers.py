@@ -153,9 +153,9 @@ def test_bias_and_shared_keys_come_along(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("", "nothing is called ''"),
-        ("secrets", "nothing is called 'secrets'"),
-        ("about/more", "does not say what it asks for"),
+        ("", "no packet is named ''"),
+        ("secrets", "no packet is named 'secrets'"),
+        ("about/more", "has the wrong number of parts"),
         ("input/9", "there is no input 9; there are 0 to 1"),
         ("input/-1", "'-1' is no input"),
         ("input/0x1", "'0x1' is no input"),
@@ -168,7 +168,7 @@ def test_bias_and_shared_keys_come_along(tmp_path: Path) -> None:
         ("layer/0/decoder/77", "decoder has layers 0 to 5, not 77"),
         ("vectors/0/other.L0H0", "no tower is named 'other'"),
         ("rows/0/L" + "9" * 5000 + "H0", "too long"),
-        ("input/../../etc/passwd", "does not say what it asks for"),
+        ("input/../../etc/passwd", "has the wrong number of parts"),
     ],
 )
 def test_what_is_not_there_is_told_in_one_sentence(gpt: aa.Atlas, path: str, sentence: str) -> None:

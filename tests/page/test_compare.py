@@ -77,7 +77,7 @@ def test_long_inputs_are_drawn_by_the_largest_weight_of_each_part() -> None:
         ("compare/0,0", "names no other atlases"),
         ("compare/-1", "names no other atlases"),
         ("reaction/0/9", "9 is no shared input"),
-        ("compare", "does not say what it asks for"),
+        ("compare", "has the wrong number of parts"),
     ],
 )
 def test_what_cannot_be_compared_is_told(served: list[Answers], path: str, told: str) -> None:

@@ -124,5 +124,5 @@ def test_a_folder_holds_the_page_and_its_packets(gpt: aa.Atlas, tmp_path: Path) 
 
 def test_a_folder_of_other_things_is_left_alone(gpt: aa.Atlas, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("five years", encoding="utf-8")
-    with pytest.raises(InputError, match="is not empty and no exported atlas"):
+    with pytest.raises(InputError, match="is not empty and is not an exported atlas"):
         export.save_folder(tmp_path, gpt)

@@ -142,7 +142,7 @@ def test_a_picture_cut_in_the_middle_is_sent_whole() -> None:
     ("path", "said"),
     [
         ("picture/0/1", "input 0 has no picture 1; it has pictures 0 to 0"),
-        ("picture/0/../../x", "does not say what it asks for"),
+        ("picture/0/../../x", "has the wrong number of parts"),
         ("picture/7/0", "there is no input 7"),
         ("thumbs/9", "there is no sheet 9 of thumbnails; there is 0 to 5"),
         ("gaze/0/encoder/1/7", "has no head '7'; give 0 to 1, mean or rollout"),

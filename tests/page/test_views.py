@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import attention_atlas as aa
 from attention_atlas.names.errors import AtlasError, InputError, PickError
-from attention_atlas.page.hosts.views import Html, View
+from attention_atlas.page.hosts.view_object import Html, View
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
 from tests import atlases
@@ -260,7 +260,7 @@ NAN[1, 2, 3, 0] = np.nan
         (lambda: aa.head_view(_even()), "tokens are missing"),
         (lambda: aa.head_view(np.ones((2, 3)), TOKENS), "has shape (3,)"),
         (lambda: aa.head_view("gpt2", TOKENS), "cannot be read as numbers"),
-        (lambda: aa.head_view(), "there is nothing to see"),
+        (lambda: aa.head_view(), "there is nothing to show"),
         (lambda: aa.head_view(_even(), TOKENS, 4), "sentence_b_start is 4"),
         (lambda: aa.head_view(_even(), TOKENS, layer=7), "self has no layer 7; it has 0, 1"),
         (lambda: aa.head_view(_even(), TOKENS, heads=[5]), "there is no head 5"),
@@ -272,7 +272,7 @@ NAN[1, 2, 3, 0] = np.nan
         (lambda: aa.head_view(_even(), TOKENS, encoder_tokens=["a"]), "attention is for models"),
         (lambda: aa.head_view(encoder_attention=_even()), "encoder_tokens are missing"),
         (lambda: aa.neuron_view(_even()), "the neuron view needs queries and keys"),
-        (lambda: aa.head_view(_even(), TOKENS).save("page.pdf"), "page.pdf is no kind of file"),
+        (lambda: aa.head_view(_even(), TOKENS).save("page.pdf"), "cannot save page.pdf"),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(call: Callable[[], Any], sentence: str) -> None:

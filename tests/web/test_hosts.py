@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
-from attention_atlas.page.hosts.views import View
+from attention_atlas.page.hosts.view_object import View
 from tests.web.conftest import EVIL, PATIENCE, SIZE
 from tests.web.maps import eventually, painted
 

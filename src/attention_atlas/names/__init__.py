@@ -1,1 +1,1 @@
-"""Words that every room uses: errors, head names, progress."""
+"""What does every package use? Errors, head names, options, progress, token texts."""

@@ -1,10 +1,10 @@
-"""What can go wrong, in sentences a person can act on.
+"""Which errors can this package raise?
 
     AtlasError
-    ├── InputError      what was given to look at cannot be read or does not fit the model
+    ├── InputError      the given text, picture or tensor cannot be read or does not fit the model
     ├── ModelError      the model cannot be found, loaded or captured
-    ├── StoreError      the folder on disk is damaged, newer, in use, or the disk is full
-    └── PickError       no head, tower, input or token of that name
+    ├── StoreError      the folder is damaged, newer than this version, in use or not writable
+    └── PickError       there is no head, tower, input or token of that name
 
 A message says what was asked, what there is, and what to do. The command line prints it as
 one line on stderr and exits with 2.
@@ -12,11 +12,11 @@ one line on stderr and exits with 2.
 
 
 class AtlasError(Exception):
-    """The base of every error that this package raises on purpose."""
+    """The base class of every error that this package raises on purpose."""
 
 
 class InputError(AtlasError):
-    """What was given to look at cannot be read or does not fit the model."""
+    """The given text, picture or tensor cannot be read or does not fit the model."""
 
 
 class ModelError(AtlasError):
@@ -24,8 +24,8 @@ class ModelError(AtlasError):
 
 
 class StoreError(AtlasError):
-    """The folder on disk is damaged, newer than this version, or cannot be written."""
+    """The folder on disk is damaged, newer than this version, in use or not writable."""
 
 
 class PickError(AtlasError):
-    """No head, tower, input or token of that name."""
+    """There is no head, tower, input or token of that name."""

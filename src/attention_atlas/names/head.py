@@ -1,7 +1,7 @@
 """What is a head called?
 
-`L5H1`: layer and head, both from zero, written so on the command line, in links and in labels.
-In a model with several towers the tower stands before it: `cross.L5H1`.
+`L5H1`: layer and head, both from zero, on the command line, in links and in labels.
+In a model with several towers the tower comes first: `cross.L5H1`.
 """
 
 import re
@@ -26,11 +26,12 @@ class Head:
 
     @classmethod
     def parse(cls, name: "str | Head") -> "Head":
+        """Read a name such as L5H1 or cross.L5H1 and return its Head."""
         if isinstance(name, Head):
             return name
-        found = _NAME.fullmatch(name)
-        if not found:
+        match = _NAME.fullmatch(name)
+        if not match:
             raise PickError(
                 f"no head is named {name!r}; write layer and head from zero, as in L5H1"
             )
-        return cls(found["tower"] or "", int(found["layer"]), int(found["head"]))
+        return cls(match["tower"] or "", int(match["layer"]), int(match["head"]))

@@ -1,6 +1,6 @@
 """How is an option declared once, for Python and for the command line?
 
-A frozen dataclass holds options that travel together. A field made by `option` becomes an option of
+A frozen dataclass holds options that belong together. A field made by `option` becomes an option of
 every command that takes the object; a plain field can be set from Python only.
 """
 
@@ -16,9 +16,9 @@ def option(default: Any, help: str, **details: Any) -> Any:
 
 def declared(kind: Any) -> list["Field[Any]"]:
     """Get the fields of an options class that a command line offers."""
-    return [one for one in fields(kind) if "help" in one.metadata]
+    return [entry for entry in fields(kind) if "help" in entry.metadata]
 
 
 def keywords(options: Any) -> Mapping[str, Any]:
     """Get an options object as keyword arguments."""
-    return {one.name: getattr(options, one.name) for one in fields(options)}
+    return {entry.name: getattr(options, entry.name) for entry in fields(options)}

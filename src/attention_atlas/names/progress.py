@@ -1,7 +1,7 @@
 """How far along are we, and how long will it take?
 
-One bar on stderr with the time left. Nothing is drawn for what is done in a moment, nor when
-nobody looks (no terminal): then a line is printed now and then instead.
+One bar on stderr with the time left, drawn only for work of more than two seconds. Without a
+terminal a line is printed every 30 seconds instead.
 """
 
 import sys
@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-_PATIENCE = 2.0  # seconds before anything is worth a bar
-_EVERY = 30.0  # seconds between lines where there is no terminal
+_PATIENCE = 2.0  # seconds before a bar is drawn
+_EVERY = 30.0  # seconds between lines without a terminal
 
 
 class Progress(Protocol):
-    """Called with what is done so far, of the total the bar was opened with."""
+    """A function that is called with the count done so far, out of the total of the bar."""
 
     def __call__(self, done: int) -> None: ...
 
 
 @contextmanager
 def bar(label: str, total: int, show: bool) -> Iterator[Progress]:
-    """Open a progress bar; gives the function to call with what is done. Draws only if `show`."""
+    """Open a progress bar and yield the function to call with the count; draw only if `show`."""
     if not show:
         yield lambda done: None
     elif sys.stderr.isatty():
@@ -65,6 +65,8 @@ def _drawn(label: str, total: int) -> Iterator[Progress]:
 
 
 class _Lines:
+    """Progress as lines on stderr, where there is no terminal."""
+
     def __init__(self, label: str, total: int):
         self.label, self.total = label, total
         self.start = self.said = time.monotonic()

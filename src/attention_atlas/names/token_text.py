@@ -1,9 +1,9 @@
 """How is a token shown so that a person can read it?
 
 Tokenizers write marks into their pieces: Ġ and ▁ for a space, ## and @@ for the middle of a word,
-</w> for its end, Ċ or <0x0A> for a new line, Ã© for the two bytes of é. Shown are the letters
-themselves; a space before them is a thin mark, and bytes that are no whole letter are named.
-What the tokenizer itself wrote stays beside it, so two tokens that look alike can be told apart.
+</w> for its end, Ċ or <0x0A> for a new line, Ã© for the two bytes of é. We show the letters
+themselves; a space before them becomes a thin mark, and the bytes of a cut letter become numbers.
+The raw token is kept too, so that two tokens that look alike can be distinguished.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 SPACE, LINE, TAB, NOTHING = "·", "⏎", "⇥", "∅"
-MARKS = SPACE + LINE + TAB  # what stands for blank places
+MARKS = SPACE + LINE + TAB  # shown in place of blanks
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _VISIBLE = {" ": SPACE, "\n": LINE, "\t": TAB, "\r": "␍", "\u00a0": SPACE, "▁": SPACE}
@@ -20,21 +20,21 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, format, surrogate, separ
 
 
 def shown(raw: Sequence[str], special: Sequence[bool] | None = None) -> list[str]:
-    """Each token of one stream as a person reads it; special tokens keep their spelling."""
+    """Return each token of one stream as a person reads it; special tokens keep their spelling."""
     known = [False] * len(raw) if special is None else list(special)
-    byte_level = _is_byte_level([one for one, flag in zip(raw, known, strict=True) if not flag])
+    byte_level = _is_byte_level([token for token, flag in zip(raw, known, strict=True) if not flag])
     return [
-        visible(one) if flag else visible(_letters(one, byte_level))
-        for one, flag in zip(raw, known, strict=True)
+        visible(token) if flag else visible(_letters(token, byte_level))
+        for token, flag in zip(raw, known, strict=True)
     ]
 
 
 def shown_by_stream(
     streams: Sequence[str], raw: Sequence[str], special: Sequence[bool]
 ) -> list[str]:
-    """Return each token as a person reads it; how a stream writes its marks is told from all of it.
+    """Return each token of several streams as a person reads it.
 
-    Equal tokens of a stream are read once.
+    All tokens of a stream together show which marks it uses. Equal tokens are read once.
     """
     known: dict[str, dict[tuple[str, bool], str]] = {}
     for stream, text, flag in zip(streams, raw, special, strict=True):
@@ -48,9 +48,9 @@ def shown_by_stream(
 
 
 def token_kind(text: str) -> str:
-    """Return letters, number, punctuation or space, of a token as it is shown.
+    """Return the kind of a shown token: letters, number, punctuation or space.
 
-    The one rule of what punctuation is: something takes ink, and none of it is a letter or number.
+    The only rule of what punctuation is: it has visible characters, but no letter and no number.
     """
     bare = text.strip(MARKS)
     if not bare:
@@ -60,39 +60,39 @@ def token_kind(text: str) -> str:
 
 
 def is_punctuation(text: str) -> bool:
-    """Return whether a token, as it is shown, is punctuation."""
+    """Tell whether a shown token is punctuation."""
     return token_kind(text) == "punctuation"
 
 
 def words(raw: Sequence[str], special: Sequence[bool]) -> list[int]:
-    """Which word each token belongs to, as far as the marks tell; -1 for special tokens."""
+    """Return the number of the word of each token, by the marks; -1 for special tokens."""
     begins = _beginnings(raw, special)
-    found, count, fresh = [], -1, True
+    numbers, count, fresh = [], -1, True
     for starts, flag in zip(begins, special, strict=True):
         if flag:
-            found.append(-1)
+            numbers.append(-1)
             fresh = True
             continue
         count += starts or fresh
-        found.append(count)
+        numbers.append(count)
         fresh = False
-    return found
+    return numbers
 
 
 def _beginnings(raw: Sequence[str], special: Sequence[bool]) -> list[bool]:
-    """Whether a new word starts at each token, by the marks that this stream uses."""
-    plain = [one for one, flag in zip(raw, special, strict=True) if not flag]
-    if any(one[:1] in ("Ġ", "▁", "Ċ") for one in plain):
-        return [one[:1] in ("Ġ", "▁", "Ċ") for one in raw]
+    """Tell for each token whether it starts a word, by the marks that this stream uses."""
+    plain = [token for token, flag in zip(raw, special, strict=True) if not flag]
+    if any(token[:1] in ("Ġ", "▁", "Ċ") for token in plain):
+        return [token[:1] in ("Ġ", "▁", "Ċ") for token in raw]
     for ending, inside in (("</w>", False), ("@@", True)):
-        if any(one.endswith(ending) and one != ending for one in plain):
-            before = [one.endswith(ending) != inside for one in raw]
+        if any(token.endswith(ending) and token != ending for token in plain):
+            before = [token.endswith(ending) != inside for token in raw]
             return [True, *before[:-1]]
-    return [not one.startswith("##") for one in raw]
+    return [not token.startswith("##") for token in raw]
 
 
 def visible(text: str) -> str:
-    """Nothing is left that takes no ink: spaces, line ends and control characters get a mark."""
+    """Return a text in which spaces, line ends and control characters are visible marks."""
     marked = "".join(_mark(letter) for letter in text)
     return marked or NOTHING
 
@@ -121,10 +121,10 @@ def _letters(raw: str, byte_level: bool) -> str:
 
 
 def _decoded(piece: bytes) -> str:
-    """Whole letters as letters, the bytes of a cut letter by their numbers."""
+    """Decode bytes: whole letters as letters, the bytes of a cut letter as their numbers."""
     text = piece.decode("utf-8", errors="surrogateescape")
     return "".join(
-        f"⟨{''.join(f'{ord(one) - 0xDC00:02X}' for one in run)}⟩" if cut else "".join(run)
+        f"⟨{''.join(f'{ord(byte) - 0xDC00:02X}' for byte in run)}⟩" if cut else "".join(run)
         for cut, run in groupby(text, _is_byte)
     )
 
@@ -134,7 +134,7 @@ def _is_byte(letter: str) -> bool:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's letters for bytes: those with ink stand for themselves, the rest from U+0100 on."""
+    """Return GPT-2's letters for bytes: printable ones as themselves, the rest from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = {chr(byte): byte for byte in printable}
     others = (byte for byte in range(256) if byte not in set(printable))
@@ -145,17 +145,17 @@ _BYTES = _byte_alphabet()
 
 
 def _is_byte_level(raw: Sequence[str]) -> bool:
-    """Whether the letters stand for bytes.
+    """Tell whether the letters stand for bytes.
 
-    A space mark says so. Without one, they do if some are beyond ASCII and all such pieces
-    decode: "Ã©" would be a strange thing to write otherwise.
+    A byte-level space mark says so. Without one, they do if some tokens are not ASCII and all of
+    those decode: "Ã©" is not a likely text of its own.
     """
-    if any("▁" in one for one in raw):
+    if any("▁" in token for token in raw):
         return False
-    if any(letter in one for one in raw for letter in "ĠĊĉč"):
+    if any(letter in token for token in raw for letter in "ĠĊĉč"):
         return True
-    beyond = [one.removesuffix("</w>") for one in raw if not one.isascii()]
-    return bool(beyond) and all(_decodes(one) for one in beyond)
+    beyond = [token.removesuffix("</w>") for token in raw if not token.isascii()]
+    return bool(beyond) and all(_decodes(token) for token in beyond)
 
 
 def _decodes(raw: str) -> bool:

@@ -1,4 +1,4 @@
-// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it anew with:
+// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it again with:
 //   python -m attention_atlas.page.hosts.typescript web/src/source/wire.ts
 
 /** Numbers and their axes, row by row. */
@@ -7,7 +7,7 @@ export interface Grid<T> {
   shape: number[];
 }
 
-/** What is answered instead, when what was asked for is not to be had. */
+/** The answer when a request cannot be answered. */
 export interface Failure {
   error: string;
 }
@@ -42,7 +42,7 @@ export interface TowerInfo {
   layers: LayerInfo[];
 }
 
-/** Heads of a map that share their tokens: a tower, as a rule. */
+/** Heads of a map that share their tokens, usually a tower. */
 export interface MapGroup {
   name: string;
   heads: string[];
@@ -50,7 +50,7 @@ export interface MapGroup {
   keys: number;
 }
 
-/** One layout that is there. */
+/** One map of the atlas. */
 export interface MapInfo {
   name: string;
   method: string;
@@ -59,21 +59,21 @@ export interface MapInfo {
   options: Record<string, string>;
 }
 
-/** A map that can be made, and about how long it takes here. */
+/** A map that can be computed, and about how long that takes on this machine. */
 export interface Estimate {
   method: string;
   dims: number;
   seconds: number;
 }
 
-/** Another atlas that the same server serves; mixed with this one only to be compared. */
+/** Another atlas of the same server; it can be compared with this one. */
 export interface Neighbour {
   address: string;
   title: string;
   inputs: number;
 }
 
-/** One size in which all pictures are to be had together: `thumbs/{level}`. */
+/** One size of the sheet with all pictures, `thumbs/{level}`. */
 export interface ThumbSheet {
   side: number;
   width: number;
@@ -105,7 +105,7 @@ export interface About {
   thumbs: ThumbSheet[];
 }
 
-/** `progress`: what is being computed, or how the last one ended. */
+/** `progress`: the running computation, or how the last one ended. */
 export interface MapProgress {
   state: "idle" | "running" | "done" | "stopped" | "failed";
   map: string;
@@ -133,7 +133,7 @@ export interface TokenInfo {
  * One sequence of tokens of an input.
  *
  * Boxes are left, top, right, bottom as fractions of the original picture. They may reach a
- * little beyond it; they are NaN where a token shows nothing of it: words, class and register
+ * little beyond it; they are NaN for tokens that show no part of it: words, class and register
  * tokens, patches of padding.
  */
 export interface Stream {
@@ -143,7 +143,7 @@ export interface Stream {
   box: Grid<Float32Array> | null;
 }
 
-/** One picture of an input, upright: its own size and the name of its file. */
+/** One picture of an input, turned upright: its original size and its file name. */
 export interface PictureInfo {
   width: number;
   height: number;
@@ -162,11 +162,11 @@ export interface InputInfo {
 
 /**
  * `edges/{i}/{tower}`: the strongest keys of every row of every head.
- * `edges/{i}/{tower}/{layer}`: the same of one layer, which is there sooner.
+ * `edges/{i}/{tower}/{layer}`: the same for one layer, which is sent sooner.
  *
- * Rows R run over layer, head, query. With `index` they are the top k, strongest first. Without,
- * the rows are complete, in the order of the keys, k = M. Weights are float32 as they are, or
- * rounded: their square roots in 65535ths. Layers with fewer keys than k are padded with 0.
+ * Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
+ * without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
+ * 65535ths. Layers with fewer keys than k are padded with 0.
  */
 export interface Edges {
   input: number;
@@ -201,8 +201,8 @@ export interface LayerWeights {
 /**
  * `vectors/{i}/{head}`: what goes into one head's softmax, and the values that it moves.
  *
- * logits = scale · q kᵀ, then cap · tanh(logits / cap) where there is a soft cap, then + added;
- * the softmax runs over the keys seen, and over the sink where there is one.
+ * logits = scale · q kᵀ, then cap · tanh(logits / cap) if there is a soft cap, then + added;
+ * the softmax runs over the keys seen, and over the sink if there is one.
  */
 export interface Vectors {
   input: number;
@@ -219,7 +219,7 @@ export interface Vectors {
   seen: Grid<Uint8Array> | null;
 }
 
-/** `picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side. */
+/** `picture/{i}/{image}`: one picture, turned upright, on white, at most 1024 pixels a side. */
 export interface Picture {
   input: number;
   image: number;
@@ -230,7 +230,7 @@ export interface Picture {
 }
 
 /**
- * `gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
+ * `gaze/{i}/{tower}/{layer}/{how}`: where one head, or all heads of a layer together, look.
  *
  * how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
  * first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at
@@ -258,7 +258,7 @@ export interface Thumbs {
   cell: Grid<Uint16Array>;
 }
 
-/** `map/{name}/{group}`: where the queries, then the keys, of every head lie. */
+/** `map/{name}/{group}`: places of the queries, then of the keys, of every head. */
 export interface MapPlaces {
   map: string;
   group: string;
@@ -271,7 +271,7 @@ export interface MapPlaces {
   fidelity: Grid<Float32Array>;
 }
 
-/** One number a point: low + value / 65534 · (high − low); 65535 where there is none. */
+/** One number per point: low + value / 65534 · (high − low); 65535 means none. */
 export interface NumberColumn {
   name: string;
   label: string;
@@ -283,7 +283,7 @@ export interface NumberColumn {
   values: Grid<Uint16Array>;
 }
 
-/** One name a point; the last number of the type where there is none. */
+/** One name per point, as an index in `names`; the largest number of the type means none. */
 export interface NameColumn {
   name: string;
   label: string;
@@ -309,10 +309,10 @@ export interface MapPoints {
 }
 
 /**
- * `norms/{name}/{group}`: how long the vectors are, as captured.
+ * `norms/{name}/{group}`: lengths of the vectors, as captured.
  *
- * Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key with 1 in
- * place of 0. Times c for a query, over c for a key, they are as scaled for the map.
+ * Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key: the same with
+ * index 1. For the map they are scaled: queries times c, keys divided by c.
  */
 export interface MapNorms {
   map: string;
@@ -323,7 +323,7 @@ export interface MapNorms {
   high: Grid<Float32Array>;
 }
 
-/** `extra/{name}/{group}/{input}`: an added input on a map that does not move for it. */
+/** `extra/{name}/{group}/{input}`: an added input on a map; the other points stay in place. */
 export interface MapExtra {
   places: Grid<Float32Array>;
   points: MapPoints;
@@ -331,9 +331,9 @@ export interface MapExtra {
 }
 
 /**
- * `mean/{head}`: the mean weights over all inputs, by position, rows made to sum to one.
+ * `mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
  *
- * Row i is over the inputs that reach position i; only the first positions are here.
+ * Row i is the mean over the inputs that reach position i; only the first positions are sent.
  */
 export interface MeanPattern {
   head: string;
@@ -343,7 +343,7 @@ export interface MeanPattern {
   weights: Grid<Uint16Array>;
 }
 
-/** What goes with a score's name. */
+/** A measure: its name, title, formula and source. */
 export interface MeasureInfo {
   name: string;
   title: string;
@@ -371,19 +371,20 @@ export interface HeadScores {
   found: string[];
 }
 
-/** `alike`: heads by what they do; near on the map is alike. */
+/** `alike`: a map of heads by what they do; similar heads are near each other. */
 export interface AlikeHeads {
   heads: string[];
   places: Grid<Float32Array>;
   cluster: Grid<Uint16Array>;
 }
 
+/** A similar head. */
 export interface NearHead {
   head: string;
   divergence: number;
 }
 
-/** A relation of the trees given that a head follows better than a fixed offset. */
+/** A relation of the given trees that a head follows better than a fixed offset does. */
 export interface Followed {
   relation: string;
   way: "up" | "down";
@@ -392,7 +393,7 @@ export interface Followed {
   words: number;
 }
 
-/** `card/{head}`: what is known of one head beyond its row of `heads`. */
+/** `card/{head}`: what is known of one head besides its row of `heads`. */
 export interface HeadCard {
   head: string;
   evidence: Record<string, number>;
@@ -420,7 +421,7 @@ export interface Compared {
   matched: string[];
 }
 
-/** Heads of the first model against those of another: bits, 0 is the same. */
+/** Distances of the first model's heads to those of another, in bits; 0 means equal. */
 export interface Counterparts {
   nearest: Grid<Uint16Array>;
   away: Grid<Float32Array>;
@@ -438,7 +439,7 @@ export interface ComparedModels {
   note: string;
 }
 
-/** What every head of one model did with an input, drawn small. */
+/** What every head of one model did with an input, as small pictures. */
 export interface Reacted {
   tokens: number;
   importance: Grid<Float32Array>;
@@ -450,13 +451,13 @@ export interface Reaction {
   models: Reacted[];
 }
 
-/** `compute`: lay all heads out in the background; `progress` tells how far it is. */
+/** `compute`: lay out all heads in the background; `progress` says how far it is. */
 export interface Compute {
   method: string;
   dims: number;
 }
 
-/** `cancel`: stop what is being computed; what is done so far is kept for the next time. */
+/** `cancel`: stop the running computation; finished heads are kept for the next run. */
 export interface Cancel {}
 
 /** `add`: let the live model read a new text. */
@@ -465,12 +466,13 @@ export interface Add {
   second: string | null;
 }
 
-/** The new input; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}. */
+/** The new input i; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}. */
 export interface Added {
   input: number;
   seconds: number;
 }
 
+/** The picked token. */
 export interface TokenPick {
   side: "query" | "key";
   position: number;
@@ -554,7 +556,7 @@ export interface Actions {
   add: { sent: Add; answer: Added };
 }
 
-/** What a saved page says it lacks. */
+/** First word of a path → what a saved page lacks. */
 export const MISSING = {
   "about": "this; open the atlas with attention-atlas serve",
   "progress": "this; open the atlas with attention-atlas serve",
@@ -578,7 +580,7 @@ export const MISSING = {
   "reaction": "these models; open the atlas with attention-atlas serve",
 } as const;
 
-/** What may be picked, where only some words may be. */
+/** Picks with a fixed list of words. */
 export const CHOICES = {
   "view": ["head", "model", "neuron", "heat"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
@@ -589,7 +591,7 @@ export const CHOICES = {
   "patches": ["off", "border", "fill"],
 } as const;
 
-/** What is picked at first. */
+/** The default picks. */
 export const START: Picks = {
   "input": 0,
   "other": null,

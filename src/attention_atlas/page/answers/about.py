@@ -18,17 +18,18 @@ from attention_atlas.store.manifest import Layer, Receipt, Tower
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
 
-_LABEL = 60  # letters of an input's label
+_LABEL = 60  # characters of an input's label
 
 
 def about_session(session: Session) -> wire.About:
-    """Return what there is to see, beside what, and what may be asked for."""
+    """Return `about` with the other atlases and the possible actions."""
     offers = {} if session.work is None else session.work.offers()
     others = [other.info for other in session.others]
     return replace(about(session.subject), atlases=others, **offers)
 
 
 def about(subject: Subject) -> wire.About:
+    """Return `about` of one subject alone."""
     frame = subject.inputs()
     inputs = [_input_line(number, row) for number, row in enumerate(records(frame))]
     if isinstance(subject, StoredAtlas):
@@ -54,8 +55,8 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
         for tower in atlas.towers
         if any(layer.sink for layer in tower.layers)
     ]
-    lost = [one for one in atlas.receipt.layers if not one.exact]
-    notes += [f"{one.tower} layer {one.layer} is not shown: {one.reason}" for one in lost]
+    lost = [layer for layer in atlas.receipt.layers if not layer.exact]
+    notes += [f"{layer.tower} layer {layer.layer} is not shown: {layer.reason}" for layer in lost]
     skipped = atlas.manifest.options.get("skipped") or []
     if skipped:
         notes.append(f"left out, since they cannot be opened: {', '.join(map(str, skipped))}")
@@ -72,16 +73,18 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
 
 
 def _patches(atlas: StoredAtlas) -> list[str]:
-    """The streams whose tokens have places in pictures."""
+    """Return the streams whose tokens have places in pictures."""
     tokens = atlas.tokens()
-    there = set(tokens[seated(tokens)]["stream"].unique())
-    return [stream for stream in atlas.manifest.streams if stream in there]
+    placed = set(tokens[seated(tokens)]["stream"].unique())
+    return [stream for stream in atlas.manifest.streams if stream in placed]
 
 
 def receipt_line(receipt: Receipt) -> str:
+    """Return one line that says whether the capture is exact, and which layers are not."""
     if receipt.exact:
         return f"capture exact ({receipt.worst_error:.1e})"
-    lost = [f"{one.tower} {one.layer} ({one.reason})" for one in receipt.layers if not one.exact]
+    layers = [layer for layer in receipt.layers if not layer.exact]
+    lost = [f"{layer.tower} {layer.layer} ({layer.reason})" for layer in layers]
     return f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
 
 
@@ -107,7 +110,7 @@ def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.Towe
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values, None where nothing is."""
+    """Return the rows of a table as dictionaries, with None for missing values."""
     plain = frame.astype(object).where(frame.notna(), None)
     rows: list[dict[str, Any]] = plain.to_dict("records")  # type: ignore[assignment]
     return rows

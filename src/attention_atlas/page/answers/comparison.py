@@ -23,13 +23,13 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 MOST = 8  # models at once
-CELLS = 32  # a head is drawn with at most so many rows and columns
-_LABEL = 60  # letters of an input's label
-_comparing = Lock()  # two pages may ask for the same at once
+CELLS = 32  # rows and columns of a drawn head, at most
+_LABEL = 60  # characters of an input's label
+_comparing = Lock()  # two pages may ask for the same comparison at once
 
 
 def comparison(session: Session, which: str) -> wire.ComparedModels:
-    """What a person may wait for while looking at a page."""
+    """Compare models for a page; refuse what would take too long."""
     atlases, ways = _chosen(session, which)
     shared = shared_inputs(*atlases)
     for atlas in atlases:
@@ -42,21 +42,22 @@ def compared(
 ) -> wire.ComparedModels:
     """Compare atlases, however long it takes; `keep` says whether new scores are written."""
     with _comparing:
-        made = compare(*atlases, keep=keep)
+        result = compare(*atlases, keep=keep)
     models = [
-        _compared(made, at, [str(name) for name in atlas.heads()["head"]], way)
-        for at, (atlas, way) in enumerate(zip(atlases, ways, strict=True))
+        _compared(result, number, [str(name) for name in atlas.heads()["head"]], way)
+        for number, (atlas, way) in enumerate(zip(atlases, ways, strict=True))
     ]
     texts = atlases[0].inputs()["text"].tolist()
-    labels = [_label(str(texts[one[0]])) for one in made.inputs]
+    labels = [_label(str(texts[numbers[0]])) for numbers in result.inputs]
     return wire.ComparedModels(
-        models, [_counterparts(made, at) for at in range(1, len(models))], KINDS,
-        np.array(made.inputs, np.uint32), labels, scaled(made.divergence).astype(np.float32),
-        made.note,
+        models, [_counterparts(result, number) for number in range(1, len(models))], KINDS,
+        np.array(result.inputs, np.uint32), labels, scaled(result.divergence).astype(np.float32),
+        result.note,
     )  # fmt: skip
 
 
 def reaction(session: Session, which: str, place: int) -> wire.Reaction:
+    """Return what every head of the compared models did with one shared input."""
     atlases, _ = _chosen(session, which)
     shared = shared_inputs(*atlases)
     if place >= len(shared):
@@ -68,7 +69,7 @@ def reaction(session: Session, which: str, place: int) -> wire.Reaction:
 
 
 def pooled(weights: Floats, size: int) -> Floats:
-    """(H, size, size) from (H, N, M): the largest weight of each part."""
+    """Pool weights (H, N, M) to (H, size, size): the largest weight of each part."""
     for axis in (1, 2):
         edges = np.arange(size) * weights.shape[axis] // size
         weights = np.maximum.reduceat(weights, edges, axis=axis)
@@ -76,29 +77,31 @@ def pooled(weights: Floats, size: int) -> Floats:
 
 
 def _chosen(session: Session, which: str) -> tuple[list[StoredAtlas], list[str]]:
-    """The atlases asked for, this one first, and the ways to their pages."""
+    """Return the atlases asked for, this one first, and the addresses of their pages."""
     words, others = which.split(","), session.others
     known = {str(place) for place in range(len(others))}
     if not set(words) <= known or len(set(words)) < len(words) or len(words) >= MOST:
-        there = f"0 to {len(others) - 1}" if others else "none"
+        numbers = f"0 to {len(others) - 1}" if others else "none"
         raise PickError(
-            f"{which[:40]!r} names no other atlases of this server; there are {there}; "
+            f"{which[:40]!r} names no other atlases of this server; there are {numbers}; "
             f"give up to {MOST - 1}, as in compare/0"
         )
     chosen = [others[int(word)] for word in words]
-    atlases = [_bare(one) for one in (session.subject, *(other.subject for other in chosen))]
+    atlases = [
+        _bare(subject) for subject in (session.subject, *(other.subject for other in chosen))
+    ]
     return atlases, ["", *(other.info.address for other in chosen)]
 
 
 def _bare(subject: Subject) -> StoredAtlas:
-    """The folder alone, without texts that were added to an open page."""
+    """Return the atlas without the texts that were added to an open page."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not compared; capture the models: aa.capture(…)")
     return subject.base if isinstance(subject, Grown) else subject
 
 
 def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
-    """What would take a person's patience is left to the command line."""
+    """Refuse an atlas that would take too long to measure while a person waits."""
     if shared == atlas.manifest.inputs and known_scores(atlas) is not None:
         return
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
@@ -109,15 +112,16 @@ def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
         )
 
 
-def _compared(made: ModelComparison, at: int, heads: list[str], way: str) -> wire.Compared:
-    name, scores = made.names[at], made.scores[at]
+def _compared(result: ModelComparison, number: int, heads: list[str], way: str) -> wire.Compared:
+    name, scores = result.names[number], result.scores[number]
     kinds = scores.kinds.set_index("head")["kind"].reindex(heads)
     known = [KINDS.index(kind) if isinstance(kind, str) else NO_KIND for kind in kinds]
     return wire.Compared(
         name, way, heads, np.array(known, np.uint8), _values(scores, "importance", heads),
-        _values(scores, "importance-chosen", heads), _column(made.statistics, name),
-        _column(made.statistics_chosen, name),
-        {kind: int(count) for kind, count in _column(made.kinds, name).items()}, made.heads[at],
+        _values(scores, "importance-chosen", heads), _column(result.statistics, name),
+        _column(result.statistics_chosen, name),
+        {kind: int(count) for kind, count in _column(result.kinds, name).items()},
+        result.heads[number],
     )  # fmt: skip
 
 
@@ -130,9 +134,9 @@ def _column(frame: pd.DataFrame, name: str) -> dict[str, float]:
     return {str(row): float(value) for row, value in frame[name].items()}
 
 
-def _counterparts(made: ModelComparison, model: int) -> wire.Counterparts:
-    away = made.between(0, model)
-    same = np.diagonal(away) if made.heads[0] == made.heads[model] else None
+def _counterparts(result: ModelComparison, model: int) -> wire.Counterparts:
+    away = result.between(0, model)
+    same = np.diagonal(away) if result.heads[0] == result.heads[model] else None
     return wire.Counterparts(
         away.argmin(1).astype(np.uint16), away.min(1).astype(np.float32),
         None if same is None else same.astype(np.float32),
@@ -150,9 +154,9 @@ def _reacted(atlas: StoredAtlas, number: int) -> wire.Reacted:
         for tower in atlas.towers
         for layer in tower.layers
     ]
-    cells = np.concatenate([pooled(one, min(CELLS, tokens)) for one in layers])
+    cells = np.concatenate([pooled(weights, min(CELLS, tokens)) for weights in layers])
     return wire.Reacted(
-        tokens, np.concatenate([one.max((1, 2)) for one in layers]).astype(np.float32),
+        tokens, np.concatenate([weights.max((1, 2)) for weights in layers]).astype(np.float32),
         np.rint(255 * np.clip(cells, 0, 1)).astype(np.uint8),
     )  # fmt: skip
 

@@ -1,10 +1,9 @@
-"""Which links of an input are worth sending at once?
+"""Which links of an input are sent at once?
 
-All of them as they are while they are few, all of them rounded while they fit, else the strongest
-keys of every row with the weight of what is left out, so that a page of 512 tokens stays a few
-megabytes and says what it does not show. Rounded weights travel as square roots in 65535ths: as
-much of a small weight is kept as of a large one, for it may be all that is left when tokens are
-hidden.
+A small input sends all links exactly, a larger one all links rounded, and the largest only the
+strongest keys of every row with the weight of the rest, so that a page of 512 tokens stays a few
+megabytes and says what it does not show. Rounded weights are sent as square roots in 65535ths: that
+keeps small weights precise, which may be all that is left when tokens are hidden.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +18,8 @@ from attention_atlas.page.wire.text import Edges
 from attention_atlas.store.rows import LARGEST, Float32
 
 BUDGET = 6_000_000  # bytes of one packet
-EXACT = 1_000_000  # bytes up to which nothing is rounded; beyond, a page would open later for it
-FEWEST = 16  # links a row, whatever the budget
+EXACT = 1_000_000  # bytes up to which nothing is rounded; more would delay the page
+FEWEST = 16  # links per row, even beyond the budget
 _SLACK = 1e-3
 
 Ints = npt.NDArray[np.unsignedinteger]
@@ -29,9 +28,9 @@ Ints = npt.NDArray[np.unsignedinteger]
 def make_edges(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], of: int = 0
 ) -> Edges:
-    """Returns the links of some layers of an input; memory holds a part of one layer at a time.
+    """Return the links of some layers of an input; memory holds a part of one layer at a time.
 
-    of  how many layers share the budget, where more than these do
+    of  number of layers that share the budget, if more than these
     """
     heads, n, m = subject.shape(input, layers[0], tower)
     rows = heads * n * max(of, len(layers))
@@ -51,10 +50,10 @@ def _whole(
         sums.append(whole.sum(axis=2).reshape(-1))
         arrays.append(_roots(whole) if rounded else whole)
     k = max(shape[2] for shape in shapes)
-    weight = np.concatenate([_padded(one, k) for one in arrays])  # (R, k)
+    weight = np.concatenate([_padded(array, k) for array in arrays])  # (R, k)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
-        np.zeros(len(weight), np.uint16), _told(np.concatenate(sums)),
+        np.zeros(len(weight), np.uint16), _uneven_sums(np.concatenate(sums)),
     )  # fmt: skip
 
 
@@ -70,12 +69,12 @@ def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int],
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k,
         index.astype(np.uint16 if widest <= 2**16 else np.uint32),
-        _roots(weight), _steps(rest), _told(total),
+        _roots(weight), _steps(rest), _uneven_sums(total),
     )  # fmt: skip
 
 
 def _parts(heads: int, n: int, m: int) -> Iterator[tuple[range, range]]:
-    """Yields heads and rows of a layer that fit into memory together, in the order of a packet."""
+    """Yield heads and rows of a layer that fit into memory together, in the order of a packet."""
     if heads * n * m <= LARGEST:
         yield range(heads), range(n)
         return
@@ -86,13 +85,13 @@ def _parts(heads: int, n: int, m: int) -> Iterator[tuple[range, range]]:
 
 
 def top_k(rows: Float32, k: int) -> tuple[npt.NDArray[np.intp], Float32, Float32, Float32]:
-    """(R, k) keys and weights, strongest first; (R,) the weight left out; (R,) the sum."""
+    """Return keys (R, k) and weights (R, k), strongest first, weight left out (R,), sum (R,)."""
     m = rows.shape[1]
     total = rows.sum(axis=1)
-    some = np.argpartition(rows, m - k, axis=1)[:, m - k :] if k < m else _every(rows)
-    weights = np.take_along_axis(rows, some, axis=1)
+    keys = np.argpartition(rows, m - k, axis=1)[:, m - k :] if k < m else _every(rows)
+    weights = np.take_along_axis(rows, keys, axis=1)
     order = np.argsort(-weights, axis=1, kind="stable")
-    index = np.take_along_axis(some, order, axis=1)
+    index = np.take_along_axis(keys, order, axis=1)
     top = np.take_along_axis(weights, order, axis=1)
     rest = np.maximum(total - top.sum(axis=1), 0).astype(np.float32)
     if m < k:
@@ -123,6 +122,6 @@ def _roots(weights: Float32) -> npt.NDArray[np.uint16]:
     return _steps(np.sqrt(np.clip(weights, 0, 1)))
 
 
-def _told(sums: Float32) -> Float32 | None:
-    """Sums are sent only where some row does not sum to one."""
+def _uneven_sums(sums: Float32) -> Float32 | None:
+    """Return the sums (R,) if some row does not sum to one, else None."""
     return None if (np.abs(sums - 1) <= _SLACK).all() else sums.astype(np.float32)

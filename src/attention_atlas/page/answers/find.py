@@ -1,4 +1,4 @@
-"""How are an input and a tower found by what a path says?"""
+"""How are input, tower and layer of a path found?"""
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.subject import Subject
@@ -6,7 +6,7 @@ from attention_atlas.store.manifest import Layer, Tower
 
 
 def check_input(subject: Subject, number: int) -> int:
-    """Return the number of an input that is there; a PickError says which are."""
+    """Return the number of an input; a PickError says which there are."""
     if not 0 <= number < len(subject):
         raise PickError(f"there is no input {number}; there are 0 to {len(subject) - 1}")
     return number
@@ -14,20 +14,20 @@ def check_input(subject: Subject, number: int) -> int:
 
 def find_tower(subject: Subject, name: str) -> Tower:
     """Return the tower of a name; a PickError says which there are."""
-    found = next((tower for tower in subject.towers if tower.name == name), None)
-    if found is None:
-        there = ", ".join(tower.name for tower in subject.towers)
-        raise PickError(f"no tower is named {name[:40]!r}; there is {there}")
-    return found
+    match = next((tower for tower in subject.towers if tower.name == name), None)
+    if match is None:
+        known = ", ".join(tower.name for tower in subject.towers)
+        raise PickError(f"no tower is named {name[:40]!r}; there is {known}")
+    return match
 
 
 def find_layer(tower: Tower, number: int) -> Layer:
     """Return the layer of a number; a PickError says which there are."""
-    found = tower.find(number)
-    if found is None:
-        there = ", ".join(str(layer.layer) for layer in tower.layers)
-        raise PickError(f"{tower.name} has no layer {number}; it has {there}")
-    return found
+    match = tower.find(number)
+    if match is None:
+        known = ", ".join(str(layer.layer) for layer in tower.layers)
+        raise PickError(f"{tower.name} has no layer {number}; it has {known}")
+    return match
 
 
 def count_tokens(subject: Subject, input: int, stream: str) -> int:

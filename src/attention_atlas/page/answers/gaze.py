@@ -1,7 +1,7 @@
-"""Who looks where on a picture? gaze/0/encoder/5/3 · gaze/0/encoder/5/mean · …/rollout
+"""Where do heads look on a picture? gaze/0/encoder/5/3 · gaze/0/encoder/5/mean · …/rollout
 
-Rollout is what reaches a token from the first layer's tokens if each layer hands on half of itself
-and half of what it looks at: the product of (mean over heads + identity) / 2.
+Rollout estimates how much of each token of the first layer reaches a token, if every layer passes
+on half of itself and half of what it looks at: the product of (mean over heads + identity) / 2.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ Float32 = npt.NDArray[np.float32]
 
 
 def gaze(subject: Subject, number: int, name: str, which: int, how: str) -> wire.Gaze:
-    """Return the weights and marks of one head, or of all heads of a layer together."""
+    """Return the weights (N, M) and marks (N,) of one head, or of all heads of a layer together."""
     i, tower = check_input(subject, number), find_tower(subject, name)
     layer = find_layer(tower, which)
     queries, keys = (subject.tokens(i, stream) for stream in (layer.queries, layer.keys))
@@ -51,7 +51,7 @@ def _weights(subject: Subject, i: int, tower: Tower, layer: Layer, how: str) -> 
 
 
 def mean_of_heads(subject: Subject, i: int, tower: Tower, layer: Layer) -> npt.NDArray[np.float64]:
-    """Returns the mean weights (N, M) over the heads of a layer; reads one head at a time."""
+    """Return the mean weights (N, M) over the heads of a layer; read one head at a time."""
     _, n, m = subject.shape(i, layer.layer, tower.name)
     total = np.zeros((n, m))
     for head in range(layer.heads):
@@ -60,18 +60,18 @@ def mean_of_heads(subject: Subject, i: int, tower: Tower, layer: Layer) -> npt.N
 
 
 def rollout(subject: Subject, i: int, tower: Tower, layer: Layer) -> Float32:
-    """(N, N): from a layer back to the first of its tower."""
+    """Return the rollout (N, N) from a layer back to the first of its tower."""
     total: npt.NDArray[np.float64] | None = None
-    for one in tower.layers:
-        if not one.queries == one.keys == layer.queries:
+    for step in tower.layers:
+        if not step.queries == step.keys == layer.queries:
             raise PickError(
-                f"rollout needs the same tokens in every layer and layer {one.layer} of "
-                f"{tower.name} has others than layer {layer.layer}; take mean or one head"
+                f"rollout needs the same tokens in every layer and layer {step.layer} of "
+                f"{tower.name} has others than layer {layer.layer}; ask for mean or one head"
             )
-        mean = mean_of_heads(subject, i, tower, one)
-        handed = (mean / np.maximum(mean.sum(1, keepdims=True), 1e-12) + np.eye(len(mean))) / 2
-        total = handed if total is None else handed @ total
-        if one.layer == layer.layer:
+        mean = mean_of_heads(subject, i, tower, step)
+        passed = (mean / np.maximum(mean.sum(1, keepdims=True), 1e-12) + np.eye(len(mean))) / 2
+        total = passed if total is None else passed @ total
+        if step.layer == layer.layer:
             break
     assert total is not None
     return total.astype(np.float32)

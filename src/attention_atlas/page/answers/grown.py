@@ -1,8 +1,8 @@
-"""An atlas with inputs that were added while it is open.
+"""How are inputs added to an open atlas?
 
 The folder does not change: each new input is a small atlas of its own, and its input and token
-numbers go on after those of the folder. What asks for all tokens or all vectors at once, as a
-layout does, sees the folder alone.
+numbers continue those of the folder. A request for all tokens or all vectors at once, as a layout
+makes, gets those of the folder only.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from attention_atlas.store.rows import Float32
 
 
 class Grown(StoredAtlas):
-    """The atlas it was made from, and what was added to it."""
+    """An atlas with the inputs that were added to it."""
 
     def __init__(self, base: StoredAtlas):
         super().__init__(base.path, base.manifest)
@@ -29,34 +29,34 @@ class Grown(StoredAtlas):
         return self.manifest.inputs + len(self.added)
 
     def add(self, new: StoredAtlas) -> int:
-        """The number of the new input."""
+        """Add an atlas of one input and return the number of the new input."""
         if _shapes(new.towers) != _shapes(self.towers):
             raise ModelError(
-                f"{new.manifest.model} gives {_say(new.towers)} for this text and the atlas has "
-                f"{_say(self.towers)}; give the model that the atlas was captured from"
+                f"{new.manifest.model} gives {_describe(new.towers)} for this text; the atlas has "
+                f"{_describe(self.towers)}; give the model that the atlas was captured from"
             )
         self.added.append(new)
         return len(self) - 1
 
     def new(self, input: int) -> StoredAtlas | None:
-        """The small atlas behind an added input."""
-        at = input - self.manifest.inputs
-        return self.added[at] if 0 <= at < len(self.added) else None
+        """Get the small atlas of an added input, or None if the input is not an added one."""
+        index = input - self.manifest.inputs
+        return self.added[index] if 0 <= index < len(self.added) else None
 
     # As an atlas -----------------------------------------------------------------------------
 
     def inputs(self) -> pd.DataFrame:
         frames = [self.base.inputs()]
-        for at, new in enumerate(self.added):
-            frames.append(new.inputs().assign(input=self.manifest.inputs + at))
+        for number, new in enumerate(self.added, self.manifest.inputs):
+            frames.append(new.inputs().assign(input=number))
         return pd.concat(frames, ignore_index=True) if self.added else frames[0]
 
     def tokens(self, input: int | None = None, stream: str | None = None) -> pd.DataFrame:
         new = None if input is None else self.new(self._check_input(input))
         if new is None:
             return self.base.tokens(input, stream)
-        at = self.added.index(new)
-        first = self.manifest.tokens + sum(one.manifest.tokens for one in self.added[:at])
+        before = self.added[: self.added.index(new)]
+        first = self.manifest.tokens + sum(atlas.manifest.tokens for atlas in before)
         frame = new.tokens(0, stream)
         return frame.assign(input=input, token=frame["token"] + first)
 
@@ -105,7 +105,7 @@ def _shapes(towers: tuple[Tower, ...]) -> list[tuple[object, ...]]:
     ]
 
 
-def _say(towers: tuple[Tower, ...]) -> str:
+def _describe(towers: tuple[Tower, ...]) -> str:
     return ", ".join(
         f"{tower.name} of {len(tower.layers)} × {tower.layers[0].heads} heads" for tower in towers
     )

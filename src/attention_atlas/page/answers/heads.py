@@ -1,4 +1,4 @@
-"""What does the page show of heads? Their scores, their card, which of them do alike."""
+"""What does the page show of heads? Their scores, their cards and which heads are similar."""
 
 from collections.abc import Iterable
 from threading import Lock
@@ -21,13 +21,13 @@ from attention_atlas.page.wire.constants import NO_KIND
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
-SMALL = 10_000  # heads × inputs that are measured while a person waits: seconds
-_measuring = Lock()  # a page asks for scores and for heads alike at once
+SMALL = 10_000  # heads × inputs that are measured while a person waits, in seconds
+_measuring = Lock()  # a page asks for scores and similar heads at the same time
 _alike: WeakKeyDictionary[StoredAtlas, HeadsAlike] = WeakKeyDictionary()
 
 
 def can_measure(atlas: StoredAtlas) -> bool:
-    """Whether heads can be shown: scores are there, or are made in a moment."""
+    """Tell whether heads can be shown: scores are stored, or can be measured in seconds."""
     if known_scores(atlas) is not None:
         return True
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
@@ -37,7 +37,7 @@ def can_measure(atlas: StoredAtlas) -> bool:
 
 
 def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
-    """The scores of an atlas; made in a moment where there are none. A page writes nothing."""
+    """Return the atlas and its scores; measure a small atlas if needed, without writing."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
     with _measuring:
@@ -53,6 +53,7 @@ def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
 
 
 def head_scores(subject: Subject) -> wire.HeadScores:
+    """Return the kind and every score of every head."""
     atlas, scores = measured(subject)
     heads = [str(name) for name in atlas.heads()["head"]]
     names = list(scores.measures)
@@ -63,14 +64,14 @@ def head_scores(subject: Subject) -> wire.HeadScores:
         for column in ("value", "low", "high", "chance", "n")
     }
     kinds = scores.kinds.set_index("head").reindex(heads)
-    found = anomalies(scores)
-    odd = worth_a_look(scores, found).set_index("head").reindex(heads)
+    unusual = anomalies(scores)
+    odd = worth_a_look(scores, unusual).set_index("head").reindex(heads)
     known = [KINDS.index(kind) if isinstance(kind, str) else NO_KIND for kind in kinds["kind"]]
-    sentences = {one.head: one.sentence for one in found}
+    sentences = {anomaly.head: anomaly.sentence for anomaly in unusual}
     return wire.HeadScores(
         heads, KINDS, np.array(known, np.uint8), kinds["margin"].to_numpy(np.float32),
         kinds["agree"].to_numpy(np.float32),
-        [one if isinstance(one, str) else "" for one in kinds["detail"]],
+        [detail if isinstance(detail, str) else "" for detail in kinds["detail"]],
         [wire.MeasureInfo(name, **scores.measures[name]) for name in names],
         tables["value"], tables["low"], tables["high"], tables["chance"],
         np.nan_to_num(tables["n"]).astype(np.uint32), odd["odd"].to_numpy(np.float32),
@@ -79,10 +80,11 @@ def head_scores(subject: Subject) -> wire.HeadScores:
 
 
 def alike_heads(subject: Subject) -> wire.AlikeHeads:
+    """Return the map of heads by what they do."""
     atlas, _ = measured(subject)
-    made = _similar(atlas)
+    similar = _similar(atlas)
     return wire.AlikeHeads(
-        made.heads, made.places.astype(np.float32), made.cluster.astype(np.uint16)
+        similar.heads, similar.places.astype(np.float32), similar.cluster.astype(np.uint16)
     )  # fmt: skip
 
 
@@ -93,35 +95,36 @@ def _similar(atlas: StoredAtlas) -> HeadsAlike:
 
 
 def head_card(subject: Subject, name: str) -> wire.HeadCard:
+    """Return what is known of one head besides its scores."""
     atlas, scores = measured(subject)
     try:
         similar = _similar(atlas)
-    except AtlasError:  # the card does not depend on it
+    except AtlasError:  # the card can do without similar heads
         similar = None
-    made = card(atlas, scores, str(Head.parse(name)), similar)
-    kind = made.kind
+    head = card(atlas, scores, str(Head.parse(name)), similar)
+    kind = head.kind
     without = kind.get("without_sink")
     return wire.HeadCard(
-        made.head, {shape: float(kind.get(f"evidence {shape}", 0)) for shape in NAMES},
-        {one: int(kind.get(f"inputs {one}", 0)) for one in KINDS}, float(kind.get("sink", 0)),
+        head.head, {shape: float(kind.get(f"evidence {shape}", 0)) for shape in NAMES},
+        {name: int(kind.get(f"inputs {name}", 0)) for name in KINDS}, float(kind.get("sink", 0)),
         str(kind.get("with_sink", "")), without if isinstance(without, str) else None,
-        made.anomalies, [wire.NearHead(head, away) for head, away in made.nearest], made.telling,
+        head.anomalies, [wire.NearHead(name, away) for name, away in head.nearest], head.telling,
         [
             wire.Followed(
-                one["relation"], one["way"], one["right"], one["baseline"], int(one["words"])
+                row["relation"], row["way"], row["right"], row["baseline"], int(row["words"])
             )
-            for one in made.relations
+            for row in head.relations
         ],
     )  # fmt: skip
 
 
 def saved_scores(saving: Saving, word: str) -> Iterable[str]:
-    """Return the path of a packet about all heads, where they were measured before."""
+    """Return the path of a packet about all heads, if the atlas is measured."""
     return [word] if _is_measured(saving.subject) else []
 
 
 def saved_cards(saving: Saving) -> Iterable[str]:
-    """Return the paths of all cards, where heads were measured before."""
+    """Return the paths of all cards, if the atlas is measured."""
     measured = _is_measured(saving.subject)
     return [f"card/{head}" for _, _, head in saving.heads()] if measured else []
 

@@ -16,7 +16,7 @@ from attention_atlas.store.reader import StoredAtlas
 
 
 def input_info(subject: Subject, number: int) -> wire.InputInfo:
-    """Return one input with the tokens of its streams and its pictures."""
+    """Return one input: the tokens of its streams, and its pictures."""
     i = check_input(subject, number)
     row = records(subject.inputs().iloc[i : i + 1])[0]
     frame = subject.tokens(i)
@@ -32,7 +32,7 @@ def input_info(subject: Subject, number: int) -> wire.InputInfo:
 
 
 def saved_inputs(saving: Saving) -> Iterator[str]:
-    """Give the paths of all inputs that come along."""
+    """Yield the paths of all saved inputs."""
     return (f"input/{number}" for number in saving.inputs)
 
 

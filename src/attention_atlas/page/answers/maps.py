@@ -1,8 +1,7 @@
 """Which maps does an atlas have, and what lies where on them?
 
-map/umap-2d/encoder · points/umap-2d/encoder · norms/umap-2d/encoder. A map is asked for by a name
-that is looked up among those found in the folder; no name that came from outside is ever made into
-a path.
+map/umap-2d/encoder · points/umap-2d/encoder · norms/umap-2d/encoder. A name is
+looked up among the maps of the folder; a name that came from outside never becomes a path.
 """
 
 from collections.abc import Iterator
@@ -27,18 +26,18 @@ from attention_atlas.store.reader import StoredAtlas
 Numbers = npt.NDArray[np.int64]
 
 
-# What there is -----------------------------------------------------------------------------------
+# All maps ----------------------------------------------------------------------------------------
 
 
 def map_files(atlas: StoredAtlas) -> dict[str, Path]:
-    """Name → file, the most telling first."""
-    found = {path.stem: path for path in (atlas.path / "layouts").glob("*.safetensors")}
+    """Return the maps of an atlas, name → file, in the order of METHODS."""
+    files = {path.stem: path for path in (atlas.path / "layouts").glob("*.safetensors")}
     order = [f"{method}-{dims}d" for method in METHODS for dims in DIMS]
-    return {name: found[name] for name in order if name in found}
+    return {name: files[name] for name in order if name in files}
 
 
 def map_infos(atlas: StoredAtlas) -> tuple[list[wire.MapInfo], list[str]]:
-    """The maps that can be shown, and a sentence for each file that cannot."""
+    """Return the maps that can be shown, and a sentence for each file that cannot."""
     infos, notes = [], []
     for name, path in map_files(atlas).items():
         try:
@@ -60,7 +59,7 @@ def _info(name: str, path: Path) -> wire.MapInfo:
 
 
 def why_no_maps(atlas: StoredAtlas) -> str:
-    """Why maps cannot even be made; empty where they can."""
+    """Return why maps cannot be made; empty if they can."""
     lacking = {"query", "key"} - set(atlas.manifest.keep)
     if not lacking:
         return ""
@@ -75,25 +74,27 @@ def why_no_maps(atlas: StoredAtlas) -> str:
 
 
 def map_places(subject: object, name: str, group: str) -> wire.MapPlaces:
-    _, _, found = find_group(subject, name, group)
+    """Return the places of the points of every head of a group."""
+    _, _, heads = find_group(subject, name, group)
     return wire.MapPlaces(
-        name, group, found.heads, len(found.query_tokens), found.places, found.box, found.c,
-        FIGURES, found.fidelity,
+        name, group, heads.heads, len(heads.query_tokens), heads.places, heads.box, heads.c,
+        FIGURES, heads.fidelity,
     )  # fmt: skip
 
 
 def map_points(subject: object, name: str, group: str) -> wire.MapPoints:
-    atlas, _, found = find_group(subject, name, group)
-    tokens = np.concatenate([found.query_tokens, found.key_tokens])
+    """Return what each point of a group is, and what can colour it."""
+    atlas, _, heads = find_group(subject, name, group)
+    tokens = np.concatenate([heads.query_tokens, heads.key_tokens])
     frame = atlas.tokens().iloc[tokens]
-    return make_points(atlas, frame, name, group, len(found.query_tokens))
+    return make_points(atlas, frame, name, group, len(heads.query_tokens))
 
 
 def make_points(
     atlas: StoredAtlas, frame: pd.DataFrame, name: str, group: str, queries: int,
     like: wire.MapPoints | None = None,
 ) -> wire.MapPoints:  # fmt: skip
-    """What the tokens of a frame are; `like` another map's points, in the ranges of its colours."""
+    """Return the tokens of a frame as points; with `like`, in the ranges of its colours."""
     raw, special = frame["text"].tolist(), frame["special"].tolist()
     texts = np.array(shown_by_stream(frame["stream"].astype(str).tolist(), raw, special), str)
     distinct, which = np.unique(texts, return_inverse=True)
@@ -109,7 +110,7 @@ def make_points(
 
 
 def _lengths(atlas: StoredAtlas, frame: pd.DataFrame) -> Numbers:
-    """How many tokens the stream of each row's input has."""
+    """Return the number of tokens in the stream of each row's input."""
     pairs = frame[["input", "stream"]].astype({"stream": str})
     numbers = sorted(set(pairs["input"]))
     known = atlas.tokens()
@@ -125,11 +126,11 @@ def _small(numbers: "npt.ArrayLike") -> npt.NDArray[np.unsignedinteger]:
     return array.astype(np.uint16 if fits else np.uint32)
 
 
-# What a saved page carries -----------------------------------------------------------------------
+# What is saved -----------------------------------------------------------------------------------
 
 
 def saved_maps(saving: Saving, word: str) -> Iterator[str]:
-    """Give the paths of one packet for every map of a folder, or for the map that is picked."""
+    """Yield the paths of one packet for every map of a folder, or for the picked map."""
     if not saving.opens("map") or not isinstance(saving.subject, StoredAtlas):
         return
     infos, _ = map_infos(saving.subject)
@@ -138,17 +139,18 @@ def saved_maps(saving: Saving, word: str) -> Iterator[str]:
         yield from (f"{word}/{info.name}/{group.name}" for group in info.groups)
 
 
-# How long vectors are ----------------------------------------------------------------------------
+# Vector lengths ----------------------------------------------------------------------------------
 
 
 def map_norms(subject: object, name: str, group: str) -> wire.MapNorms:
-    atlas, _, found = find_group(subject, name, group)
+    """Return the vector lengths of the points of every head of a group."""
+    atlas, _, heads = find_group(subject, name, group)
     lengths = [
         (
             np.linalg.norm(atlas.queries(head)[rows[0]], axis=1),
             np.linalg.norm(atlas.keys(head)[rows[1]], axis=1),
         )
-        for head, rows in ((head, map_rows(atlas, found, head)) for head in found.heads)
+        for head, rows in ((head, map_rows(atlas, heads, head)) for head in heads.heads)
     ]
     return make_norms(name, group, lengths)
 
@@ -156,7 +158,7 @@ def map_norms(subject: object, name: str, group: str) -> wire.MapNorms:
 def make_norms(
     name: str, group: str, lengths: list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]]
 ) -> wire.MapNorms:
-    """Lengths of the queries and of the keys of each head, in 255ths of their own ranges."""
+    """Pack the lengths of queries and keys of each head in 255ths of their ranges."""
     low = np.array([[side.min() for side in head] for head in lengths], np.float32)
     high = np.array([[side.max() for side in head] for head in lengths], np.float32)
     wide = np.where(high > low, high - low, 1)
@@ -168,35 +170,35 @@ def make_norms(
     return wire.MapNorms(name, group, len(lengths[0][0]), packed, low, high)
 
 
-# How things are found ----------------------------------------------------------------------------
+# Finding maps and rows ---------------------------------------------------------------------------
 
 
 def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map, MapHeads]:
-    """A map and its group; a PickError says what there is instead."""
+    """Find a map and its group; return atlas, map and group. A PickError says what there is."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention has no queries and keys, so it has no maps; capture them")
     files = map_files(subject)
     if name not in files:
-        there = ", ".join(files) or "none yet"
-        raise PickError(f"no map is named {name[:40]!r}; there is {there}")
-    found = read_map(files[name])
-    if group not in found.groups:
-        there = ", ".join(found.groups)
-        raise PickError(f"the map {name} has no group {group[:40]!r}; there is {there}")
-    picked = found.groups[group]
-    _check_fits(subject, name, picked)
-    return subject, found, picked
+        known = ", ".join(files) or "none yet"
+        raise PickError(f"no map is named {name[:40]!r}; there is {known}")
+    layout = read_map(files[name])
+    if group not in layout.groups:
+        known = ", ".join(layout.groups)
+        raise PickError(f"the map {name} has no group {group[:40]!r}; there is {known}")
+    heads = layout.groups[group]
+    _check_fits(subject, name, heads)
+    return subject, layout, heads
 
 
 def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:
     known = set(atlas.heads()["head"])
     last = max(int(tokens.max(initial=-1)) for tokens in (group.query_tokens, group.key_tokens))
     if not set(group.heads) <= known or last >= atlas.manifest.tokens:
-        raise StoreError(f"the map {name} is of another atlas; lay this one out again")
+        raise StoreError(f"the map {name} is of another atlas; compute it again for this one")
 
 
 def map_rows(atlas: StoredAtlas, group: MapHeads, head: str) -> tuple[Numbers, Numbers]:
-    """Where the tokens of a map stand among all queries, and among all keys, of a head."""
+    """Return the rows of a map's tokens among all queries, and among all keys, of a head."""
     layer = layer_of(atlas, head)
     rows = [
         np.searchsorted(atlas.tokens(stream=stream)["token"].to_numpy(), tokens)
@@ -206,6 +208,7 @@ def map_rows(atlas: StoredAtlas, group: MapHeads, head: str) -> tuple[Numbers, N
 
 
 def layer_of(atlas: StoredAtlas, name: str) -> Layer:
+    """Get the layer of a head by the head's name."""
     head = Head.parse(name)
     towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
     layer = towers[0].find(head.layer) if towers else None

@@ -1,7 +1,7 @@
-"""What does a head do on the whole?
+"""What does a head do on average?
 
 The mean of its weights over all inputs, by position, as in AttentionViz: row i is the mean over the
-inputs that reach position i, made to sum to one over the keys that are shown.
+inputs that reach position i, scaled to sum to one over the keys that are shown.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from attention_atlas.page.wire import maps as wire
 from attention_atlas.page.wire.constants import UNIT
 from attention_atlas.store.reader import StoredAtlas
 
-POSITIONS = 64  # the first ones; further back few inputs reach, and a picture shows no more
-INPUTS = 500  # at most, evenly spread
+POSITIONS = 64  # the first ones; few inputs are longer, and a picture shows no more
+INPUTS = 500  # at most, evenly spaced
 
 
 def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
-    """Returns the mean weights of a head at the first positions, over inputs evenly spread."""
+    """Return the mean weights (N, M) of a head at the first positions, over up to INPUTS inputs."""
     head = Head.parse(name)
     numbers = np.unique(np.linspace(0, len(subject) - 1, min(INPUTS, len(subject))).astype(int))
     total = np.zeros((POSITIONS, POSITIONS))
@@ -41,7 +41,7 @@ def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
 
 
 def saved_means(saving: Saving) -> Iterator[str]:
-    """Give the path of every head, where there are maps to show it beside."""
+    """Yield the path of every head, if there are maps beside which it is shown."""
     atlas = saving.subject
     if saving.opens("map") and isinstance(atlas, StoredAtlas) and map_files(atlas):
         yield from (f"mean/{head}" for _, _, head in saving.heads())

@@ -1,7 +1,7 @@
-"""What is one packet? A row of the table: its address, its type, who answers, what is saved of it.
+"""What is one packet? A row of the table: its address, type, answer function and saved paths.
 
-An address is a word and what follows it: `edges/{input:int}/{tower}/{layer:int?}`. A part of kind
-int is handed to who answers as a number; one with a question mark may be left out.
+An address is a word and its parts: `edges/{input:int}/{tower}/{layer:int?}`. A part of kind int
+reaches the answer function as a number; a part with a question mark may be left out.
 """
 
 import re
@@ -24,11 +24,11 @@ class Packet:
 
     address: str
     type: type
-    answer: Callable[..., Any]  # of what is open and of the parts of the address
+    answer: Callable[..., Any]  # takes the subject or session, and the parts of the address
     saved: Carried = never
-    missing: str = "this" + LIVE  # what a saved page that lacks it says it lacks
-    of: Literal["subject", "session"] = "subject"  # what who answers needs to know
-    changes: bool = False  # it may differ each time, so it is never kept
+    missing: str = "this" + LIVE  # what a saved page without it says is missing
+    of: Literal["subject", "session"] = "subject"  # the first argument of `answer`
+    changes: bool = False  # it may differ each time, so it is never cached
 
     @property
     def word(self) -> str:
@@ -39,11 +39,11 @@ class Packet:
         return list(_PART.finditer(self.address))
 
     def read(self, words: Sequence[str]) -> list[str | int]:
-        """Return the parts of a path as who answers takes them; a PickError says what is wrong."""
+        """Read the parts of a path as arguments of `answer`; a PickError says what is wrong."""
         least = sum(not part["optional"] for part in self.parts)
         if not least <= len(words) <= len(self.parts):
             path = "/".join([self.word, *words])
-            raise PickError(f"{path[:80]!r} does not say what it asks for; give {self.address}")
+            raise PickError(f"{path[:80]!r} has the wrong number of parts; give {self.address}")
         return [_read(part, word) for part, word in zip(self.parts, words, strict=False)]
 
 

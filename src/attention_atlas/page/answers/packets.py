@@ -1,6 +1,6 @@
 """Which packets are there? One row each; a new packet is a file and a row.
 
-The server's router, the saved page and the TypeScript of the front end are made from this table.
+The server, the saved page and the TypeScript of the front end are made from this table.
 """
 
 from functools import partial
@@ -78,7 +78,7 @@ _ROWS = [
     Packet("heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS),
     Packet("alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS),
     Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS),
-    # Models side by side; a saved comparison carries those that it was made for
+    # Models side by side; a saved comparison holds those that it was made for
     Packet("compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session"),
     Packet("reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pictures of an atlas as a page needs them: one at a time, or all of them small on one sheet.
+"""How does a page get pictures? One at a time, or all of them small on one sheet.
 
 picture/3/0 · thumbs/1. Files are looked up in the atlas's own table; one picture is open at a time.
 """
@@ -21,7 +21,7 @@ from attention_atlas.store.reader import StoredAtlas
 LARGEST = 1024  # pixels a side of a picture that is sent
 SHEET = 4096  # pixels a side of a sheet
 SIDES = (16, 32, 64, 128, 256, 512)  # of a cell
-_SMALL = 200_000  # pixels up to which a picture is sent without loss
+_SMALL = 200_000  # pixels up to which a picture is sent as PNG
 _TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 _ORIENTATION = 0x0112
 
@@ -31,7 +31,7 @@ def has_pictures(atlas: StoredAtlas) -> bool:
 
 
 def sheets(atlas: StoredAtlas) -> list[wire.ThumbSheet]:
-    """The sizes in which all pictures fit on one sheet, from coarse to fine."""
+    """Return the sizes in which all pictures fit on one sheet, from coarse to fine."""
     count = sum(len(names) for names in _names(atlas))
     if not count:
         return []
@@ -45,7 +45,7 @@ def sheets(atlas: StoredAtlas) -> list[wire.ThumbSheet]:
 
 
 def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
-    """The pictures of one input: their sizes, upright, without reading more than their heads."""
+    """Return the upright sizes and names of an input's pictures; read only the file headers."""
     row = atlas.inputs().iloc[i]
     infos = []
     for image, stored in enumerate(_list(row["images"])):
@@ -61,9 +61,9 @@ def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
 def picture(subject: Subject, number: int, image: int) -> wire.Picture:
     """Return one picture of an input, upright and small enough to be sent."""
     atlas, i = _with_pictures(subject), check_input(subject, number)
-    made = _small(atlas.picture(i, image), LARGEST)
-    mime, data = _encoded(made)
-    return wire.Picture(i, image, mime, made.width, made.height, data)
+    small = _small(atlas.picture(i, image), LARGEST)
+    mime, data = _encoded(small)
+    return wire.Picture(i, image, mime, small.width, small.height, data)
 
 
 def thumbs(subject: Subject, level: int) -> wire.Thumbs:
@@ -71,18 +71,18 @@ def thumbs(subject: Subject, level: int) -> wire.Thumbs:
     atlas = _with_pictures(subject)
     known = sheets(atlas)
     if level >= len(known):
-        there = f"0 to {len(known) - 1}" if known else "none"
-        raise PickError(f"there is no sheet {level} of thumbnails; there is {there}")
+        levels = f"0 to {len(known) - 1}" if known else "none"
+        raise PickError(f"there is no sheet {level} of thumbnails; there is {levels}")
     sheet = known[level]
     canvas = Image.new("RGB", (sheet.width, sheet.height), "white")
     across = sheet.width // sheet.side
     pairs = [(i, k) for i, names in enumerate(_names(atlas)) for k in range(len(names))]
     cells = np.zeros((len(pairs), 4), np.uint16)
-    for at, (i, k) in enumerate(pairs):
+    for cell, (i, k) in enumerate(pairs):
         small = _small(atlas.picture(i, k), sheet.side)
-        x, y = at % across * sheet.side, at // across * sheet.side
+        x, y = cell % across * sheet.side, cell // across * sheet.side
         canvas.paste(small, (x, y))
-        cells[at] = x, y, small.width, small.height
+        cells[cell] = x, y, small.width, small.height
     mime, data = _encoded(canvas)
     numbers = np.array(pairs, np.uint32).reshape(-1, 2)
     return wire.Thumbs(
@@ -113,22 +113,22 @@ def _opened(path: Path) -> Image.Image:
 
 
 def _small(path: Path, side: int) -> Image.Image:
-    """At most so many pixels a side; a JPEG is read no finer than that takes."""
+    """Read a picture at most `side` pixels wide and high; decode a JPEG no finer than needed."""
     with _opened(path) as opened:
         opened.draft("RGB", (side, side))
         try:
-            made = upright(opened)
+            picture = upright(opened)
         except (OSError, SyntaxError, ValueError) as problem:
             raise StoreError(f"{path.name} is damaged; capture the atlas again") from problem
-    made.thumbnail((side, side))
-    return made
+    picture.thumbnail((side, side))
+    return picture
 
 
-def _encoded(made: Image.Image) -> tuple[str, npt.NDArray[np.uint8]]:
-    """Small ones as they are, large ones as people do not see the difference."""
+def _encoded(picture: Image.Image) -> tuple[str, npt.NDArray[np.uint8]]:
+    """Encode a small picture as PNG, a large one as JPEG; return MIME type and bytes."""
     into = io.BytesIO()
-    if made.width * made.height <= _SMALL:
-        made.save(into, "PNG")
+    if picture.width * picture.height <= _SMALL:
+        picture.save(into, "PNG")
         return "image/png", np.frombuffer(into.getvalue(), np.uint8)
-    made.save(into, "JPEG", quality=90)
+    picture.save(into, "JPEG", quality=90)
     return "image/jpeg", np.frombuffer(into.getvalue(), np.uint8)

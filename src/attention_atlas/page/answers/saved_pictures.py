@@ -1,7 +1,7 @@
-"""What of its pictures goes into a saved page?
+"""Which pictures go into a saved page?
 
-The picked input with every head where that fits, the others where all fit; beyond that the picked
-layer, and means and rollouts of every layer.
+All inputs with every head if they fit; else the picked input, with every head if that fits; else
+the heads of the picked layer only, with means and rollouts of every layer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,22 +13,22 @@ from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
 
 GAZE_BYTES = 16_000_000
-SHEET_SIDE = 2048  # pixels of the finest sheet of thumbnails that comes along
+SHEET_SIDE = 2048  # pixels of the largest saved sheet of thumbnails
 
 
 def fits(subject: Subject, inputs: Sequence[int]) -> bool:
-    """Return whether every head of these inputs can come along."""
+    """Tell whether every head of these inputs fits into a saved page."""
     return sum(_gaze_bytes(subject, number) for number in inputs) <= GAZE_BYTES
 
 
 def saved_pictures(saving: Saving) -> Iterator[str]:
-    """Give every picture of the inputs that come along."""
+    """Yield the paths of every picture of the saved inputs."""
     for number, images in _pictured(saving):
         yield from (f"picture/{number}/{image}" for image in range(images))
 
 
 def saved_gazes(saving: Saving) -> Iterator[str]:
-    """Give who looks where on the pictures that come along."""
+    """Yield the paths of where heads look on the saved pictures."""
     whole = fits(saving.subject, saving.inputs)
     for number, _ in _pictured(saving):
         for tower in saving.subject.towers:
@@ -42,7 +42,7 @@ def saved_gazes(saving: Saving) -> Iterator[str]:
 
 
 def saved_sheets(saving: Saving) -> Iterator[str]:
-    """Give thumbnails up to a size that a page can carry."""
+    """Yield the paths of thumbnail sheets up to SHEET_SIDE."""
     atlas = saving.subject
     if not saving.opens("map") or not isinstance(atlas, StoredAtlas) or not has_pictures(atlas):
         return
@@ -52,7 +52,7 @@ def saved_sheets(saving: Saving) -> Iterator[str]:
 
 
 def _pictured(saving: Saving) -> Iterator[tuple[int, int]]:
-    """Give the inputs with pictures, and how many each has."""
+    """Yield each saved input with pictures, and how many it has."""
     atlas = saving.subject
     if not saving.opens("image") or not isinstance(atlas, StoredAtlas):
         return
@@ -73,5 +73,5 @@ def _gaze_bytes(subject: Subject, number: int) -> int:
 
 
 def _can_roll(tower: Tower, layer: Layer) -> bool:
-    before = [one for one in tower.layers if one.layer <= layer.layer]
-    return all(one.queries == one.keys == layer.queries for one in before)
+    before = [step for step in tower.layers if step.layer <= layer.layer]
+    return all(step.queries == step.keys == layer.queries for step in before)

@@ -1,4 +1,4 @@
-"""What does a saved page carry? Said by each packet for itself, from what is being saved."""
+"""What is in a saved page? Each packet says which of its paths are saved."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from attention_atlas.store.manifest import Layer, Tower
 
 @dataclass(frozen=True)
 class Saving:
-    """What is saved: a page as it was picked, or a folder in which every tab can be opened."""
+    """What is being saved: a page with its picks, or a folder in which every tab can be opened."""
 
     subject: Subject
     picks: Mapping[str, Any]
-    inputs: Sequence[int]  # the numbers of the inputs that come along
-    exact: bool = False  # whole rows and vectors come along
+    inputs: Sequence[int]  # numbers of the saved inputs
+    exact: bool = False  # whole rows and vectors are saved too
     folder: bool = False
 
     def opens(self, tab: str) -> bool:
-        """Return whether a tab can be opened in what is saved."""
+        """Tell whether a tab can be opened in the saved page or folder."""
         return self.folder or self.picks.get("tab") == tab
 
     def is_picked(self, tower: Tower, layer: Layer) -> bool:
-        """Return whether a layer is the one in view."""
+        """Tell whether a layer is the picked one."""
         name = self.picks.get("tower") or self.subject.towers[0].name
         return tower.name == name and layer.layer == self.picks.get("layer", 0)
 
     def heads(self) -> Iterator[tuple[Tower, Layer, str]]:
-        """Give every head: its tower, its layer and its name."""
+        """Yield tower, layer and name of every head."""
         prefixed = len(self.subject.towers) > 1
         for tower in self.subject.towers:
             for layer in tower.layers:
@@ -37,9 +37,9 @@ class Saving:
                     yield tower, layer, str(Head(tower.name if prefixed else "", layer.layer, head))
 
 
-Carried = Callable[[Saving], Iterable[str]]  # the paths of one packet that come along
+Carried = Callable[[Saving], Iterable[str]]  # the paths of one packet that are saved
 
 
 def never(_: Saving) -> Iterable[str]:
-    """Return no path: only a live page can ask for it."""
+    """Return no path: only a live page has this packet."""
     return ()

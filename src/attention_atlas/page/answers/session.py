@@ -1,4 +1,4 @@
-"""What is open behind one page: its subject, those beside it, and the work done for it."""
+"""What belongs to one open page? Its subject, the other subjects and its background work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from attention_atlas.page.wire.maps import MapProgress
 
 
 class Work(Protocol):
-    """What is done in the background for one atlas, as far as a page is told of it."""
+    """The background work of one atlas, as far as a page sees it."""
 
     def progress(self) -> MapProgress: ...
     def offers(self) -> Mapping[str, Any]:
-        """Return the fields of `about` that say what may be asked for."""
+        """Return the fields of `about` that say which actions are possible."""
         ...
 
 
 @dataclass(frozen=True)
 class Other:
-    """Another subject of the same server; `info` is how a page is told of it."""
+    """Another subject of the same server; `info` is what a page shows of it."""
 
     info: Neighbour
     subject: Subject
@@ -28,7 +28,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Session:
-    """One subject with what stands beside it; without work nothing can be done for its page."""
+    """One subject, the others of its server, and its work; without work a page has no actions."""
 
     subject: Subject
     others: tuple[Other, ...] = ()

@@ -1,4 +1,4 @@
-"""What a view is of."""
+"""What can a view show?"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,10 +12,10 @@ from attention_atlas.store.manifest import Tower
 
 
 class Weighted(Protocol):
-    """What weights are read from, a layer or less at a time."""
+    """A source of weights, read a layer or less at a time."""
 
     def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]:
-        """Returns how many heads, rows and columns the weights of an input have in one layer."""
+        """Return how many heads, rows and columns the weights of an input have in one layer."""
 
     def rows(
         self,
@@ -26,11 +26,11 @@ class Weighted(Protocol):
         rows: Sequence[int] | None = None,
         columns: Sequence[int] | None = None,
     ) -> npt.NDArray[np.float32]:
-        """Returns weights (H, R, C) of some heads, rows and columns; None stands for all."""
+        """Return the weights (H, N, M) of some heads, rows and columns; None means all."""
 
 
 class Subject(Weighted, Protocol):
-    """What a view is of: an atlas, or plain Attention."""
+    """What a view shows: an atlas, or plain Attention."""
 
     @property
     def towers(self) -> tuple[Tower, ...]: ...

@@ -15,8 +15,8 @@ from attention_atlas.page.wire import text as wire
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
 
-SAVED_BYTES = 8_000_000  # of a saved neuron view; beyond, only the picked layer comes along
-MOST_FILES = 2_000  # of vectors in a folder, unless all was asked for
+SAVED_BYTES = 8_000_000  # of a saved neuron view; above that, only the picked layer is saved
+MOST_FILES = 2_000  # of vectors in a folder, unless `exact` asks for all
 
 
 def vectors(subject: Subject, number: int, name: str) -> wire.Vectors:
@@ -38,7 +38,7 @@ def vectors(subject: Subject, number: int, name: str) -> wire.Vectors:
 
 
 def saved_vectors(saving: Saving) -> Iterator[str]:
-    """Give the vectors of all heads where they were asked for or fit, else of the picked layer."""
+    """Yield the vectors of all heads if asked for or if they fit, else of the picked layer."""
     atlas = saving.subject
     wanted = saving.exact or saving.folder or saving.picks.get("view") == "neuron"
     if not wanted or not isinstance(atlas, StoredAtlas):
@@ -52,7 +52,7 @@ def saved_vectors(saving: Saving) -> Iterator[str]:
         return
     alone = not saving.exact and not saving.folder
     if alone and _size(atlas, known, saving.inputs) > SAVED_BYTES:
-        known = [one for one in known if saving.is_picked(*one[:2])]
+        known = [entry for entry in known if saving.is_picked(*entry[:2])]
     for number in saving.inputs:
         yield from (f"vectors/{number}/{head}" for _, _, head in known)
 
@@ -60,7 +60,7 @@ def saved_vectors(saving: Saving) -> Iterator[str]:
 def _size(
     atlas: StoredAtlas, known: Sequence[tuple[Tower, Layer, str]], inputs: Sequence[int]
 ) -> int:
-    """Return the bytes of the vectors of some heads."""
+    """Return the size in bytes of the vectors of some heads."""
     size = 0
     for number in inputs:
         lengths = atlas.tokens(number)["stream"].value_counts()
@@ -79,13 +79,13 @@ def _mask(seen: npt.NDArray[np.bool_]) -> tuple[Any, npt.NDArray[np.uint8] | Non
 
 
 def _short(added: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | None:
-    """Return one row for all where all are equal."""
+    """Return one row (1, M) if all rows are equal, else all (N, M)."""
     return added[:1] if added is not None and (added == added[:1]).all() else added
 
 
 def _sharing(atlas: StoredAtlas, head: Head) -> list[str]:
-    """Return the heads that read the same key and value."""
+    """Return the names of the heads that read the same key and value."""
     table = atlas.heads()
-    mine = table[table["head"] == str(head)].iloc[0]
-    alike = (table[["tower", "layer", "group"]] == mine[["tower", "layer", "group"]]).all(axis=1)
+    row = table[table["head"] == str(head)].iloc[0]
+    alike = (table[["tower", "layer", "group"]] == row[["tower", "layer", "group"]]).all(axis=1)
     return [str(name) for name in table[alike]["head"]]

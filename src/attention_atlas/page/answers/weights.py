@@ -20,13 +20,13 @@ _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 def edges(subject: Subject, number: int, name: str, layer: int | None = None) -> wire.Edges:
     """Return the strongest keys of every row of a tower, or of one of its layers."""
     i, tower = check_input(subject, number), find_tower(subject, name)
-    layers = [one.layer for one in tower.layers]
+    layers = [known.layer for known in tower.layers]
     asked = layers if layer is None else [layer]
     return make_edges(subject, i, name, asked, of=len(layers))
 
 
 def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.RowWeights:
-    """Return the exact weights of one head, of all rows or of a range of them."""
+    """Return the exact weights (N, M) of one head, of all rows or of a range such as 0-99."""
     i, head = check_input(subject, number), str(Head.parse(name))
     n, m = _size(subject, i, head)
     first, last = (0, n - 1) if part is None else _range(part, n)
@@ -40,27 +40,27 @@ def rows(subject: Subject, number: int, name: str, part: str | None = None) -> w
 
 
 def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWeights:
-    """Return the exact weights of all heads of a layer."""
+    """Return the exact weights (H, N, M) of all heads of a layer."""
     i, tower = check_input(subject, number), find_tower(subject, name)
-    there = tower.find(which)
-    if there is not None:
-        n, m = (count_tokens(subject, i, stream) for stream in (there.queries, there.keys))
-        if there.heads * n * m > LARGEST_ANSWER:
+    asked = tower.find(which)
+    if asked is not None:
+        n, m = (count_tokens(subject, i, stream) for stream in (asked.queries, asked.keys))
+        if asked.heads * n * m > LARGEST_ANSWER:
             raise PickError(
-                f"layer {which} has {there.heads} × {n} × {m} weights, more than "
+                f"layer {which} has {asked.heads} × {n} × {m} weights, more than "
                 f"{LARGEST_ANSWER}; ask for the rows of one head"
             )
     return wire.LayerWeights(i, name, which, subject.layer_weights(i, which, name))
 
 
 def saved_edges(saving: Saving) -> Iterator[str]:
-    """Give the paths of all towers of all inputs that come along."""
+    """Yield the paths of all towers of all saved inputs."""
     for number in saving.inputs:
         yield from (f"edges/{number}/{tower.name}" for tower in saving.subject.towers)
 
 
 def saved_rows(saving: Saving) -> Iterator[str]:
-    """Give whole rows of every head, but for towers whose edges are not rounded anyway."""
+    """Yield the paths of whole rows of every head, except where the edges are exact already."""
     if not saving.exact:
         return
     subject = saving.subject
@@ -86,15 +86,15 @@ def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:
     """Return how many queries and keys a head has."""
     head = Head.parse(name)
     tower = find_tower(subject, head.tower) if head.tower else subject.towers[0]
-    found = tower.find(head.layer)
-    if found is None or head.head >= found.heads or (not head.tower and len(subject.towers) > 1):
-        subject.weights(i, head, [0])  # says what there is
+    layer = tower.find(head.layer)
+    if layer is None or head.head >= layer.heads or (not head.tower and len(subject.towers) > 1):
+        subject.weights(i, head, [0])  # raises an error that says which heads there are
         raise PickError(f"there is no {head}")
-    return count_tokens(subject, i, found.queries), count_tokens(subject, i, found.keys)
+    return count_tokens(subject, i, layer.queries), count_tokens(subject, i, layer.keys)
 
 
 def _range(part: str, n: int) -> tuple[int, int]:
-    found = _RANGE.fullmatch(part)
-    if not found or not int(found[1]) <= int(found[2]) < n:
+    match = _RANGE.fullmatch(part)
+    if not match or not int(match[1]) <= int(match[2]) < n:
         raise PickError(f"{part[:40]!r} is no range of rows; give first-last within 0-{n - 1}")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

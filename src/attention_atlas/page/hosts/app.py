@@ -1,10 +1,10 @@
-"""The page and its packets over HTTP.
+"""How are the page and its packets served over HTTP?
 
     /            the page          /api/about …            its packets     POST /api/add …
-    /1/          of a second one   /1/api/about …
+    /1/          a second atlas    /1/api/about …
 
-Only files that are named here and packets that `answers` makes leave the server: no path of a
-request is ever opened.
+The server sends only the files that are named here and the packets that `answers` makes; it never
+opens a path from a request.
 """
 
 import json
@@ -30,29 +30,29 @@ _log = logging.getLogger("attention_atlas")
 def make_app(
     subjects: Sequence[Subject], guard: Guard | None = None, models: Models = ()
 ) -> FastAPI:
-    """Make the server of some subjects; the first is at /, each at its number.
+    """Make the server of several subjects; the first is at /, subject i at /i/.
 
-    Texts can be added to those that have a live model.
+    A page can add texts where its subject has a live model.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.answers = make_answers(subjects, models)
     _add_guard(app, guard or Guard())
     for number, answers in enumerate(app.state.answers):
-        if number == 0:  # one page, one address: ways from page to page are relative
+        if number == 0:  # it has one address only, since links between pages are relative
             app.include_router(_routes(answers))
             app.add_api_route("/0/", lambda: Response(status_code=307, headers={"Location": "../"}))
         app.include_router(_routes(answers), prefix=f"/{number}")
-    app.add_api_route("/{path:path}", _nowhere, methods=["GET", "POST"])
+    app.add_api_route("/{path:path}", _no_page, methods=["GET", "POST"])
     return app
 
 
-def _nowhere() -> Response:
-    return _refused("there is no such page", 404)
+def _no_page() -> Response:
+    return _refused("there is no such page; open /", 404)
 
 
 def _add_guard(app: FastAPI, rules: Guard) -> None:
-    """Check every request, and put the headers of safety on every answer."""
-    if rules.token:  # over a network, compressing takes less time than it saves
+    """Check every request, and add the security headers to every answer."""
+    if rules.token:  # over a network, compressing saves more time than it takes
         app.add_middleware(GZipMiddleware, minimum_size=10_000, compresslevel=1)
 
     @app.middleware("http")
@@ -67,7 +67,7 @@ def _add_guard(app: FastAPI, rules: Guard) -> None:
 
 
 def _routes(answers: Answers) -> APIRouter:
-    """Make the addresses of one subject: its page, its packets, what it can be asked to do."""
+    """Make the routes of one subject: its page, its packets and its actions."""
     router = APIRouter()
 
     @router.get("/")
@@ -76,8 +76,8 @@ def _routes(answers: Answers) -> APIRouter:
 
     @router.get("/api/{path:path}")
     async def packet(path: str) -> Response:
-        content, found = await run_in_threadpool(answers.packet, path)
-        return Response(content, 200 if found else 404, media_type=PACKET)
+        content, answered = await run_in_threadpool(answers.packet, path)
+        return Response(content, 200 if answered else 404, media_type=PACKET)
 
     @router.post("/api/{name}")
     async def action(name: str, request: Request) -> Response:
@@ -91,7 +91,7 @@ def _routes(answers: Answers) -> APIRouter:
     @router.get("/{name}")
     def asset(name: str) -> Response:
         if name not in SERVED:
-            return _nowhere()
+            return _no_page()
         return FileResponse(static(name), media_type=SERVED[name])
 
     return router
@@ -99,42 +99,42 @@ def _routes(answers: Answers) -> APIRouter:
 
 def _refusal(request: Request, rules: Guard) -> Response | None:
     if not rules.knows_host(request.headers.get("host")):
-        return _refused("this server does not go by that name", 421)
+        return _refused("this server has another name; use the link that was printed", 421)
     if not rules.admits(request.query_params.get("token"), request.headers.get("cookie")):
-        return _refused("this link lacks its token; use the one that was printed", 403)
-    told = request.headers
+        return _refused("the token is missing in this link; use the link that was printed", 403)
+    headers = request.headers
     if request.method != "GET" and not is_own(
-        told.get("origin"), told.get("sec-fetch-site"), told.get("host")
+        headers.get("origin"), headers.get("sec-fetch-site"), headers.get("host")
     ):
-        return _refused("another site's page may not do anything here", 403)
+        return _refused("pages of other sites may not send actions here", 403)
     return None
 
 
 async def _body(request: Request) -> object:
-    """The JSON that was sent. A page of another site could send it only as something else."""
+    """Read the JSON of a request. The type is checked: other sites cannot send it as JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ValueError("send JSON, and say so in Content-Type")
+        raise ValueError("send JSON with Content-Type: application/json")
     sent = b""
     async for piece in request.stream():
         sent += piece
         if len(sent) > LARGEST_BODY:
-            raise ValueError(f"more than {LARGEST_BODY} bytes were sent")
+            raise ValueError(f"the request is too large; send at most {LARGEST_BODY} bytes")
     try:
         return json.loads(sent)
     except (ValueError, RecursionError):
-        raise ValueError("what was sent is no JSON") from None
+        raise ValueError("the request is not valid JSON") from None
 
 
 async def _safely(
     request: Request, call_next: Callable[[Request], Awaitable[Response]]
 ) -> Response:
-    """Whatever goes wrong in one request stays in it."""
+    """Answer a request; an unexpected error becomes an answer, so that the server goes on."""
     try:
         return await call_next(request)
     except Exception:
         _log.exception("a request failed: %s", request.url.path)
-        return _refused("this could not be answered; the server's log says why", 500)
+        return _refused("this request failed; the server's log says why", 500)
 
 
 def _refused(why: str, status: int) -> Response:

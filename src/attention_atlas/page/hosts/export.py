@@ -1,7 +1,7 @@
-"""One HTML file with everything inside, or a folder for any web host.
+"""How is a page saved? As one HTML file that holds all its data, or as a folder for any web host.
 
-Both carry the very packets that the server would answer. A file holds the edge lists; whole rows
-and vectors come along when asked for (`exact`), vectors also where the neuron view was asked for.
+Both hold the same packets that the server sends. A file holds the strongest links; `exact` adds
+whole rows and vectors, and the neuron view adds vectors.
 """
 
 import base64
@@ -28,8 +28,8 @@ from attention_atlas.store.files import write_whole
 from attention_atlas.store.reader import StoredAtlas
 
 _PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
-SOON = 1_000_000  # bytes of edges beyond which the layer to be shown first comes first, by itself
-EDGE_BYTES = 16_000_000  # of a saved map; sentences beyond are told apart, but not drawn
+SOON = 1_000_000  # bytes of edges above which the layer that is shown first is written first
+EDGE_BYTES = 16_000_000  # of a saved map; the links of further inputs are left out
 
 
 def save_page(
@@ -57,7 +57,7 @@ def page_pieces(
     exact: bool = False,
     inputs: Sequence[int] | None = None,
 ) -> Iterator[bytes]:
-    """The bytes of the file, a packet at a time."""
+    """Yield the bytes of the file, one packet at a time."""
     answers = Answers(subject)
     numbers = range(len(subject)) if inputs is None else inputs
     if picks.get("tab") == "image" and not fits(subject, numbers):
@@ -69,34 +69,36 @@ def page_pieces(
 
 
 def save_comparison(path: Path, atlases: Sequence[StoredAtlas]) -> None:
-    """Write one HTML file that sets models side by side; the first one's heads can be opened."""
+    """Write one HTML file that compares models; the heads of the first model can be opened."""
     first, rest = atlases[0], atlases[1:]
-    others = [Other(Neighbour("", one.manifest.model, one.manifest.inputs), one) for one in rest]
+    others = [
+        Other(Neighbour("", atlas.manifest.model, atlas.manifest.inputs), atlas) for atlas in rest
+    ]
     answers = Answers(first, None, others)
     which = ",".join(map(str, range(len(rest))))
-    made = compared(atlases, [""] * len(atlases))
+    models = compared(atlases, [""] * len(atlases))
     measure_atlas(first, progress=False)
-    carried = [int(number) for number in made.inputs[:, 0]]
+    carried = [int(number) for number in models.inputs[:, 0]]
     picks = {"tab": "heads", "versus": list(range(len(rest))), "input": carried[0]}
     paths = [path for path in _paths(Saving(first, picks, carried)) if path != "about"]
-    paths += [f"reaction/{which}/{at}" for at in range(len(carried))]
+    paths += [f"reaction/{which}/{place}" for place in range(len(carried))]
     packets = [
         ("about", pack(_only(answers.answer("about"), carried))),
-        (f"compare/{which}", pack(made)),
+        (f"compare/{which}", pack(models)),
         *_packets(answers, paths, True),
     ]
     write_whole(path, lambda part: _put(b"".join(_filled(picks, packets)), part))
 
 
-def _only(told: About, numbers: Sequence[int]) -> About:
-    """Without inputs that do not come along."""
-    return replace(told, inputs=[one for one in told.inputs if one.number in set(numbers)])
+def _only(about: About, numbers: Sequence[int]) -> About:
+    """Return `about` with only the inputs of these numbers."""
+    return replace(about, inputs=[line for line in about.inputs if line.number in set(numbers)])
 
 
 def _packets(
     answers: Answers, paths: Iterable[str], few: bool = False
 ) -> Iterator[tuple[str, bytes]]:
-    """Paths and their packets; with `few`, pictures of attention only as far as there is room."""
+    """Yield paths and their packets; with `few`, edges only up to EDGE_BYTES."""
     used = 0
     for name in paths:
         packet = pack(answers.answer(name))
@@ -112,10 +114,10 @@ def _filled(
     packets: Iterable[tuple[str, bytes]],
     soon: Iterable[tuple[str, bytes]] = (),
 ) -> Iterator[bytes]:
-    """The template with its options and packets inside.
+    """Yield the template with its options and packets filled in.
 
-    Where some packets are enough to open with (`soon`), the page starts once those are read, and
-    the others follow; else it starts when all are there.
+    The page starts as soon as the packets of `soon` are read, and the others follow; without
+    `soon` it starts when all are read.
     """
     before, place, rest = static("file.html").read_bytes().partition(_PLACE)
     script, more, after = rest.partition(_MORE)
@@ -125,16 +127,16 @@ def _filled(
     options = {"tab": tab, "picks": dict(picks), "chrome": "file", "live": False}
     yield before
     yield _block('type="application/json" id="atlas-options"', _json(options))
-    there = set()
+    written = set()
     for name, packet in soon:
         yield _packet_block(name, packet)
-        there.add(name)
-    if there:
+        written.add(name)
+    if written:
         yield script
     for name, packet in packets:
-        if name not in there:
+        if name not in written:
             yield _packet_block(name, packet)
-    yield after if there else script + after
+    yield after if written else script + after
 
 
 def _packet_block(name: str, packet: bytes) -> bytes:
@@ -147,14 +149,14 @@ def _block(attributes: str, content: bytes) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    """JSON in which nothing can end the script that it stands in."""
+    """Return a value as JSON that cannot close the script element around it."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c").encode()
 
 
 def save_folder(folder: Path, subject: Subject, *, exact: bool = False) -> None:
-    """Write a folder that any web host can serve: the page, and its packets as files."""
+    """Write a folder that any web host can serve: the page, with its packets as files."""
     if folder.exists() and any(folder.iterdir()) and not (folder / "api" / "about").exists():
-        raise InputError(f"{folder} is not empty and no exported atlas; give another folder")
+        raise InputError(f"{folder} is not empty and is not an exported atlas; give another folder")
     answers = Answers(subject)
     write_whole(folder / "index.html", lambda part: _copy("page.html", part))
     for name in SERVED:
@@ -173,13 +175,13 @@ def _put(packet: bytes, part: Path) -> None:
 
 
 def _paths(saving: Saving) -> Iterator[str]:
-    """Give the paths of all packets that come along."""
+    """Yield the paths of all packets to save."""
     for row in PACKETS.values():
         yield from row.saved(saving)
 
 
 def _opening(saving: Saving) -> Iterator[str]:
-    """What the close-up of one layer opens with, where waiting for all layers would take long."""
+    """Yield the paths that the view of one layer needs first, if all layers would take long."""
     subject, picks = saving.subject, saving.picks
     if picks.get("tab", "text") != "text" or picks.get("view") == "model":
         return

@@ -1,7 +1,7 @@
-"""A picture of a view: the saved page, opened by a browser that nobody sees.
+"""How is a view saved as a picture? A headless browser opens its saved page.
 
-The page draws its own SVG, so a figure looks like the screen. Needs Playwright and a Chromium:
-`pip install attention-atlas[figures]`, and a browser of this machine.
+The page draws its own SVG, so a figure looks like the screen. This needs Playwright
+(`pip install attention-atlas[figures]`) and a Chromium on this machine.
 """
 
 import os
@@ -32,19 +32,19 @@ _MARGIN = dict.fromkeys(("top", "right", "bottom", "left"), "14mm")
 
 
 def find_browser() -> str:
-    """A Chromium of this machine; CHROME_PATH names another."""
+    """Return the path of a Chromium on this machine; CHROME_PATH overrides it."""
     named = os.environ.get("CHROME_PATH")
-    found = named or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    path = named or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
         raise StoreError(
-            "a figure needs a Chromium and none is found; install one (apt install chromium) "
+            "a figure needs a Chromium and none was found; install one (apt install chromium) "
             "or name it in CHROME_PATH"
         )
-    return found
+    return path
 
 
 def save_figure(path: Path, subject: Subject, picks: Mapping[str, Any]) -> None:
-    """Write what the page shows with these picks, as .svg or .png."""
+    """Write what the page shows with these picks as .svg or .png."""
     with tempfile.TemporaryDirectory(prefix="attention-atlas-") as folder:
         page_path = Path(folder) / "page.html"
         save_page(page_path, subject, picks, inputs=_inputs(picks))
@@ -59,19 +59,19 @@ def save_figure(path: Path, subject: Subject, picks: Mapping[str, Any]) -> None:
 
 
 def print_page(path: Path, html: str) -> None:
-    """Write a page that needs nothing else as a PDF, as a browser prints it."""
+    """Write a self-contained page as a PDF, as a browser prints it."""
 
     def printed(page: Any) -> bytes:
         page.set_content(html)
-        made: bytes = page.pdf(format="A4", print_background=True, margin=_MARGIN)
-        return made
+        pdf: bytes = page.pdf(format="A4", print_background=True, margin=_MARGIN)
+        return pdf
 
     content = with_page(printed)
     write_whole(path, lambda part: _put(content, part))
 
 
 def with_page(draw: Callable[[Any], bytes]) -> bytes:
-    """What `draw` makes of a fresh page."""
+    """Call `draw` with a new page of a headless browser and return its bytes."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as problem:
@@ -88,7 +88,7 @@ def with_page(draw: Callable[[Any], bytes]) -> bytes:
             finally:
                 browser.close()
 
-    # A notebook's own thread has a loop running, which Playwright's plain calls refuse.
+    # Playwright's synchronous calls refuse a thread with an event loop, as a notebook has.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(run).result()
 
@@ -106,7 +106,7 @@ def _wait(page: Any) -> None:
 
 
 def _picture(page: Any, suffix: str) -> bytes:
-    """The page's own SVG, or what a browser makes of it, at twice its size."""
+    """Return the page's own SVG, or a PNG of it at twice its size."""
     svg: str = page.evaluate("() => window.attentionAtlas.svg()")
     if suffix == ".svg":
         return svg.encode()

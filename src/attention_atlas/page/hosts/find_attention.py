@@ -1,9 +1,9 @@
-"""Where did the attention go that a notebook of BertViz's time hands over empty?
+"""Where is the attention when an old BertViz notebook gives an empty tuple?
 
-Its README takes `outputs[-1]`. In transformers 5 an empty `cross_attentions` stands last, so that
-is `()` while the attention lies beside it. Then the caller's own variables are looked through: for
-the one model output that has attention for these tokens, or else the one model and the ids that
-it read, which is run again. Anything less plain is refused with a sentence.
+BertViz's README takes `outputs[-1]`. In transformers 5 the last output is an empty
+`cross_attentions`, so that is `()`. Then we search the caller's variables: for the only model
+output with attention for these tokens, or else for the only model and the ids that it read, and run
+it again. Any other case is an error.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ _READ = ("input_ids", "token_type_ids", "attention_mask")
 
 
 def find_attention(variables: Mapping[str, Any], length: int) -> tuple[Any, str] | None:
-    """(attention, where it was found), or None."""
+    """Search the variables of the caller; return (attention, where it was found) or None."""
     held = {
         name: value.attentions
         for name, value in variables.items()
         if not name.startswith("_") and _fits(getattr(value, "attentions", None), length)
     }
     if len(held) == 1:
-        name, found = held.popitem()
-        return found, f"{name}.attentions"
+        name, attention = held.popitem()
+        return attention, f"{name}.attentions"
     models = {
         name: value
         for name, value in variables.items()
@@ -31,8 +31,8 @@ def find_attention(variables: Mapping[str, Any], length: int) -> tuple[Any, str]
     if held or len(models) != 1 or "input_ids" not in read:
         return None
     name, model = models.popitem()
-    found = getattr(model(**read, output_attentions=True), "attentions", None)
-    return (found, f"a second run of {name}") if _fits(found, length) else None
+    attention = getattr(model(**read, output_attentions=True), "attentions", None)
+    return (attention, f"a second run of {name}") if _fits(attention, length) else None
 
 
 def _fits(attention: Any, length: int) -> bool:

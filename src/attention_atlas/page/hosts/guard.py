@@ -1,9 +1,9 @@
-"""Who may ask, and what may the page do?
+"""Who may send requests, and what may the page do?
 
-A page of another site must not read the server of this machine (Host is checked, nothing is
-shared across origins) nor have it do anything (what is done is asked for in JSON from our own
-origin); from another machine a token is asked for on every request; and the page itself may run no
-script but its own and load nothing from elsewhere.
+A page of another site must not read from the server of this machine (Host is checked, nothing is
+shared across origins) nor send it actions (they must be JSON from our own origin). Requests from
+another machine need a token. The page itself may run only its own scripts and load nothing from
+other sites.
 """
 
 import ipaddress
@@ -34,15 +34,15 @@ class Guard:
     """The rules of one server."""
 
     host: str = "127.0.0.1"  # what it is bound to
-    token: str | None = None  # asked for on every request where there is one
+    token: str | None = None  # needed on every request; None: no token is needed
 
     @classmethod
     def of(cls, host: str) -> "Guard":
-        """Loopback needs no token; any other host gets one."""
+        """Make the rules of a host: loopback needs no token, any other host gets one."""
         return cls(host, None if host in LOOPBACK else secrets.token_urlsafe(24))
 
     def knows_host(self, header: str | None) -> bool:
-        """Whether a Host header names this server, so that no other site's name leads here."""
+        """Tell whether a Host header names this server, and not another site."""
         name = _host_name(header)
         if name is None:
             return False
@@ -53,15 +53,15 @@ class Guard:
         return False
 
     def admits(self, query: str | None, cookie: str | None) -> bool:
-        """Whether the token came along, in the link or in the cookie that the link set."""
+        """Tell whether a request has the token, in the link or in the cookie that the link set."""
         if self.token is None:
             return True
-        given = [one for one in (query, _cookie(cookie)) if one]
-        return any(secrets.compare_digest(one.encode(), self.token.encode()) for one in given)
+        given = [token for token in (query, _cookie(cookie)) if token]
+        return any(secrets.compare_digest(token.encode(), self.token.encode()) for token in given)
 
 
 def is_own(origin: str | None, site: str | None, host: str | None) -> bool:
-    """Whether a request that does something comes from our own page, or from no page at all."""
+    """Tell whether an action comes from our own page, or from no page at all."""
     if site not in (None, "same-origin", "none"):
         return False
     return origin is None or origin.partition("://")[2] == host
@@ -86,7 +86,7 @@ def _is_address(name: str) -> bool:
 
 def _cookie(header: str | None) -> str | None:
     try:
-        found = SimpleCookie(header or "").get(COOKIE)
+        morsel = SimpleCookie(header or "").get(COOKIE)
     except CookieError:
         return None
-    return found.value if found else None
+    return morsel.value if morsel else None

@@ -1,4 +1,4 @@
-"""How is the server started, and how does a person get to it?"""
+"""How is the server started and opened in a browser?"""
 
 import socket
 import threading
@@ -26,7 +26,7 @@ _PATIENCE = 20.0  # seconds until a started server must answer
 
 @dataclass
 class Running:
-    """A server in a thread of its own."""
+    """A server that runs in its own thread."""
 
     url: str
     _server: uvicorn.Server
@@ -51,7 +51,7 @@ def start(
     port: int | None = None,
     models: Models = (),
 ) -> Running:
-    """Serve in the background; gives back when it answers."""
+    """Serve in the background; return the server once it answers."""
     server, listener, url, stop_work = _prepared(subjects, host, port, models)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
@@ -72,7 +72,7 @@ def serve(
     say: Callable[[str], None] = print,
     models: Models = (),
 ) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted; print the address and open it in a browser."""
     server, listener, url, stop_work = _prepared(subjects, host, port, models)
     say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
     if browser:
@@ -87,7 +87,7 @@ def serve(
 def _prepared(
     subjects: Sequence[Subject], host: str, port: int | None, models: Models
 ) -> tuple[uvicorn.Server, socket.socket, str, Callable[[], None]]:
-    static("page.html")  # says so now if nothing is built
+    static("page.html")  # fails now if the page is not built
     guard = Guard.of(host)
     app = make_app(subjects, guard, models)
     listener = _listen(host, port)
@@ -99,7 +99,7 @@ def _prepared(
 
 
 def _stop_work(app: FastAPI) -> None:
-    """Stop a map that is being computed at a whole head; it can be resumed."""
+    """Stop the map that is being computed after the current head; it can be resumed."""
     for answers in app.state.answers:
         if answers.work is not None:
             answers.work.cancel(Cancel())
@@ -114,7 +114,7 @@ def _link(guard: Guard, listener: socket.socket) -> str:
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """A bound socket; without a port the usual one, or any that is free."""
+    """Return a bound socket; without a port, at the usual port or else any free one."""
     for candidate in (_USUAL, 0) if port is None else (port,):
         try:
             return _bound(host, candidate)

@@ -1,6 +1,6 @@
 """Where are the built pages?
 
-`web/` is built into `static/` by the wheel's build hook; a checkout builds it on install.
+The build hook of the wheel builds `web/` into `static/`; a checkout builds it on install.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ SERVED = {
 
 
 def static(name: str) -> Path:
-    """One built file; `name` is ours, never from a request."""
+    """Return the path of a built file; `name` is never from a request."""
     path = STATIC / name
     if not path.is_file():
         raise StoreError(

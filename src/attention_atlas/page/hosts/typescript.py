@@ -1,9 +1,9 @@
-"""Which TypeScript does the schema come to?
+"""How is the TypeScript of the schema written?
 
     python -m attention_atlas.page.hosts.typescript web/src/source/wire.ts
 
-writes it: the types of all packets and actions, and the names, choices, defaults and limits that
-Python and the page share. A test fails when the file is stale.
+writes the file: the types of all packets and actions, and the names, choices, defaults and limits
+that Python and the page share. A test fails when the file is stale.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from attention_atlas.page.wire.picks import Picks
 
 COMMAND = "python -m attention_atlas.page.hosts.typescript"
 _OPENING = f"""\
-// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it anew with:
+// Generated from src/attention_atlas/page/wire/ and its tables; do not edit. Write it again with:
 //   {COMMAND} web/src/source/wire.ts
 
 /** Numbers and their axes, row by row. */
@@ -64,9 +64,13 @@ def typescript(packets: Mapping[str, Packet] = PACKETS) -> str:
             *(_interface(kind) for kind in seen),
             _table("Answers", "First word of a path → what answers it.", answers),
             _table("Actions", "Name of an action → what is sent and what answers it.", actions),
-            _constant("MISSING", missing, "What a saved page says it lacks."),
-            _constant("CHOICES", _choices(), "What may be picked, where only some words may be."),
-            f"/** What is picked at first. */\nexport const START: Picks = {start};\n",
+            _constant(
+                "MISSING",
+                missing,
+                "First word of a path → what a saved page lacks.",
+            ),
+            _constant("CHOICES", _choices(), "Picks with a fixed list of words."),
+            f"/** The default picks. */\nexport const START: Picks = {start};\n",
             *(_constant(name, value) for name, value in _shared()),
             f"/** How a header names the type of a buffer. */\n"
             f"export const ARRAYS = {{\n{arrays}}} as const;\n",
@@ -75,7 +79,7 @@ def typescript(packets: Mapping[str, Packet] = PACKETS) -> str:
 
 
 def _needed(kind: Any) -> Iterator[Any]:
-    """Give a dataclass and all that its fields hold, what is needed first."""
+    """Yield a dataclass and those in its fields, in the order in which they must be declared."""
     if is_dataclass(kind):
         for hint in get_type_hints(kind).values():
             yield from _needed(hint)
@@ -89,7 +93,7 @@ def _shared() -> Iterator[tuple[str, Any]]:
 
 
 def _choices() -> dict[str, tuple[str, ...]]:
-    """Return the words of each pick that has only some."""
+    """Return the words of each pick that has a fixed list: pick → words."""
     hints = get_type_hints(Picks)
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
@@ -105,10 +109,10 @@ def _constant(name: str, value: Any, doc: str = "") -> str:
 
 
 def _written(value: Any) -> str:
-    """Return a value as TypeScript, an object with a line a field."""
+    """Return a value as TypeScript; an object has one line per field."""
     if not isinstance(value, Mapping) or not value:
         return json.dumps(value, ensure_ascii=False)
-    lines = "".join(f"  {json.dumps(name)}: {_written(one)},\n" for name, one in value.items())
+    lines = "".join(f"  {json.dumps(name)}: {_written(item)},\n" for name, item in value.items())
     return f"{{\n{lines}}}"
 
 

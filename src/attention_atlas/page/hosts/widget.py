@@ -1,6 +1,6 @@
-"""The page inside a notebook cell.
+"""How is the page shown in a notebook cell?
 
-The cell asks for packets by message, and what the person picks comes back as `picks`.
+The cell asks for packets by message and sends back what the person picks as `picks`.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from attention_atlas.page.wire.picks import read_picks
 
 
 class AtlasWidget(anywidget.AnyWidget):
-    """One view of one subject; made by `aa.head_view` and its like."""
+    """The notebook widget of one subject, made by `aa.head_view` and the other views."""
 
     picks = traitlets.Dict().tag(sync=True)
     options = traitlets.Dict().tag(sync=True)
@@ -34,7 +34,7 @@ class AtlasWidget(anywidget.AnyWidget):
 
     @traitlets.validate("picks")
     def _read_picks(self, proposal: Any) -> dict[str, Any]:
-        """Return what came from the page or from Python as picks; refuse all else."""
+        """Check the picks from the page or from Python and return all picks."""
         return read_picks(proposal["value"])
 
     def _answer(self, _: Any, message: Any, buffers: Any) -> None:
@@ -42,7 +42,7 @@ class AtlasWidget(anywidget.AnyWidget):
             return
         path = str(message.get("path"))
         if message.get("kind") == "get":
-            packet, _found = self._answers.packet(path)
+            packet, _answered = self._answers.packet(path)
         elif message.get("kind") == "do":
             packet, _done = self._answers.perform(path, message.get("body"))
         else:

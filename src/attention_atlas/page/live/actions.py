@@ -1,4 +1,4 @@
-"""What may a page have done? One row an action: who does it, and what must be sent for it."""
+"""Which actions may a page ask for? One row each: what is sent, what comes back, what does it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ ACTIONS = {
 
 
 def perform(work: BackgroundWork | None, name: str, body: object) -> Any:
-    """Do what was asked for and return its answer; a PickError says what is wrong."""
+    """Do an action and return its answer; a PickError says what is wrong."""
     action = ACTIONS.get(name)
     if action is None:
-        raise PickError(f"nothing to do is called {name[:40]!r}; there is {', '.join(ACTIONS)}")
+        raise PickError(f"no action is named {name[:40]!r}; there is {', '.join(ACTIONS)}")
     if work is None:
-        raise PickError("this page shows attention as it was given; nothing can be done with it")
+        raise PickError("plain attention has no actions; capture the model: aa.capture(…)")
     return action.do(work, read(action.sent, name, body))

@@ -1,8 +1,7 @@
-"""A path goes in, one packet comes out; an action goes in, and a packet says what came of it.
+"""How are the requests of a page answered? Every path and every action gets one packet.
 
-Which paths there are is in the table of packets. Server, notebook and saved file differ only in how
-the bytes travel. Here nothing knows which; and nothing here opens a file by a name that came from
-outside.
+The table of packets lists the paths. Server, notebook and saved file differ only in how the bytes
+travel, which this module does not know. It never opens a file by a name that came from outside.
 """
 
 import threading
@@ -24,14 +23,14 @@ from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.packing import Failure, pack
 from attention_atlas.store.reader import StoredAtlas
 
-KEPT = 64_000_000  # bytes of packets kept for the next time they are asked for
-_LONGEST = 200  # letters of a path
+KEPT = 64_000_000  # bytes of packets kept for repeated requests
+_LONGEST = 200  # characters of a path
 
-Models = Sequence[LiveModel | None]  # one a subject; None where there is none
+Models = Sequence[LiveModel | None]  # one per subject, or None
 
 
 class Answers:
-    """Packets of one subject, the recent ones kept; with work its page may have things done."""
+    """The packets of one subject, with recent ones kept; with `work` its page may send actions."""
 
     def __init__(
         self,
@@ -46,35 +45,35 @@ class Answers:
             work.finished = self._forget
 
     def packet(self, path: str) -> tuple[bytes, bool]:
-        """Return the packet of a path, and whether it is what was asked for or a Failure."""
+        """Return the packet of a path, and whether it is the answer (True) or a Failure."""
         with self._lock:
             kept = self._kept.get(path)
         if kept is not None:
             return kept, True
-        packet, found = _packed(lambda: self.answer(path))
+        packet, answered = _packed(lambda: self.answer(path))
         row = PACKETS.get(path.partition("/")[0])
-        if found and row is not None and not row.changes and len(packet) <= KEPT:
+        if answered and row is not None and not row.changes and len(packet) <= KEPT:
             with self._lock:
                 self._kept[path] = packet
-        return packet, found
+        return packet, answered
 
     def perform(self, name: str, body: object) -> tuple[bytes, bool]:
-        """Do what a page asks for; return what came of it, and whether it was done or refused."""
+        """Do an action; return its packet, and whether it was done (True) or refused."""
         return _packed(lambda: perform(self.work, name, body))
 
     def answer(self, path: str) -> Any:
         """Return the dataclass of a path; a PickError says what there is instead."""
         if len(path) > _LONGEST:
-            raise PickError(f"a path of {len(path)} letters is too long; {_LONGEST} is the most")
+            raise PickError(f"this path is too long; give at most {_LONGEST} characters")
         word, *rest = path.split("/")
         row = PACKETS.get(word)
         if row is None:
-            raise PickError(f"nothing is called {word[:40]!r}; there is {', '.join(PACKETS)}")
+            raise PickError(f"no packet is named {word[:40]!r}; there is {', '.join(PACKETS)}")
         known = self.session if row.of == "session" else self.session.subject
         return row.answer(known, *row.read(rest))
 
     def _forget(self) -> None:
-        """A map may have been made anew."""
+        """Drop all kept packets: a map may have been computed again."""
         with self._lock:
             self._kept.clear()
 
@@ -87,29 +86,29 @@ def _packed(make: Callable[[], Any]) -> tuple[bytes, bool]:
 
 
 def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answers]:
-    """Return who answers for each subject; it looks at the others only to compare with them."""
-    made = []
+    """Make the Answers of each subject; the other subjects are there to be compared with."""
+    answers = []
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
         others = [
-            Other(_neighbour(_way(number, at), other), other)
-            for at, other in enumerate(subjects)
-            if at != number
+            Other(_neighbour(_way(number, place), other), other)
+            for place, other in enumerate(subjects)
+            if place != number
         ]
         if isinstance(subject, StoredAtlas):
             grown = Grown(subject)
-            made.append(Answers(grown, BackgroundWork(grown, model), others))
+            answers.append(Answers(grown, BackgroundWork(grown, model), others))
         else:
-            made.append(Answers(subject, None, others))
-    return made
+            answers.append(Answers(subject, None, others))
+    return answers
 
 
 def _neighbour(way: str, subject: Subject) -> Neighbour:
-    """Reads no file: an atlas that is damaged must not keep the others from opening."""
+    """Return what a page lists of another subject; no file is read, since it may be damaged."""
     if isinstance(subject, StoredAtlas):
         return Neighbour(way, subject.manifest.model, subject.manifest.inputs)
     return Neighbour(way, "Attention", 1)
 
 
-def _way(here: int, there: int) -> str:
-    """Return the way from one atlas's page to another's; the first is at the root."""
-    return ("" if here == 0 else "../") + ("" if there == 0 else f"{there}/") or "./"
+def _way(start: int, end: int) -> str:
+    """Return the relative address from one atlas's page to another's; the first is at the root."""
+    return ("" if start == 0 else "../") + ("" if end == 0 else f"{end}/") or "./"

@@ -1,7 +1,7 @@
-"""What a page may have done for it: maps computed, texts added.
+"""What is done in the background for a page? Maps are computed and texts are added.
 
-One map is computed at a time, in a thread of its own (and in processes of its own where the work
-is worth it), so that the page can be used meanwhile. Stopping keeps what is done for the next time.
+One map is computed at a time, in its own thread (and in its own processes where that is faster), so
+that the page stays usable. A stopped map keeps its finished heads for the next run.
 """
 
 import logging
@@ -25,15 +25,15 @@ _log = logging.getLogger("attention_atlas")
 
 
 class Stopped(Exception):  # noqa: N818  raised to leave a run, not because something is wrong
-    """The person asked for it."""
+    """Raised when the person stops a computation."""
 
 
 class BackgroundWork:
-    """The work that is done for the page of one atlas."""
+    """The background work of one atlas: computing maps and adding texts."""
 
     def __init__(self, atlas: Grown, model: LiveModel | None = None):
         self.atlas, self.model = atlas, model
-        self.finished: Callable[[], None] = lambda: None  # told when a map is there
+        self.finished: Callable[[], None] = lambda: None  # called when a map is finished
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._began, self._first = 0.0, 0
@@ -47,7 +47,7 @@ class BackgroundWork:
         return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
 
     def offers(self) -> dict[str, Any]:
-        """Return the fields of `about` that say what may be asked for."""
+        """Return the fields of `about` that say which actions are possible."""
         return {
             "can_compute": self.can_compute,
             "estimates": self.estimates(),
@@ -56,7 +56,7 @@ class BackgroundWork:
         }
 
     def estimates(self) -> list[Estimate]:
-        """Of every map that may be asked for; both dimensions cost about the same."""
+        """Return the estimate of every map that can be computed; 2d and 3d cost about the same."""
         if not self.can_compute:
             return []
         cores = os.cpu_count() or 1
@@ -67,6 +67,7 @@ class BackgroundWork:
         ]
 
     def compute(self, asked: Compute) -> MapProgress:
+        """Start to compute a map and return the progress."""
         with self._starting:
             self._refuse(asked)
             self._stop.clear()
@@ -78,9 +79,9 @@ class BackgroundWork:
 
     def _refuse(self, asked: Compute) -> None:
         if asked.method not in METHODS or asked.dims not in DIMS:
-            there = ", ".join(METHODS)
+            methods = ", ".join(METHODS)
             raise PickError(
-                f"no map is named {asked.method[:40]}-{asked.dims}d; there is {there}, "
+                f"no map is named {asked.method[:40]}-{asked.dims}d; there is {methods}, "
                 "in 2 or 3 dimensions"
             )
         if not self.can_compute:
@@ -90,9 +91,10 @@ class BackgroundWork:
             raise PickError(f"{self._at.map} is being computed; wait for it or stop it first")
 
     def cancel(self, _: Cancel) -> MapProgress:
+        """Stop the running computation, if any, and return the progress."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(10)  # it looks up after every head
+            self._thread.join(10)  # it checks for the stop after every head
         return self._at
 
     def progress(self) -> MapProgress:
@@ -106,7 +108,7 @@ class BackgroundWork:
         name = self._at.map
         try:
             options = Options(asked.method, asked.dims, device=chosen_device("auto"))
-            # Its own files, opened anew, and nothing that was added.
+            # Open the folder again: this thread gets its own files, without added inputs.
             folder = StoredAtlas.open(self.atlas.path)
             layout_atlas(folder, options, progress=False, watch=self._watch)
         except Stopped:
@@ -132,9 +134,10 @@ class BackgroundWork:
     # Texts -----------------------------------------------------------------------------------
 
     def add(self, asked: Add) -> Added:
+        """Let the live model read a new text; return the number of the new input."""
         if self.model is None:
             raise InputError(
-                "no model is here to read new texts; start with: attention-atlas serve x.atlas "
+                "there is no model to read new texts; start with: attention-atlas serve x.atlas "
                 "--model MODEL"
             )
         began = time.monotonic()

@@ -1,7 +1,7 @@
-"""The model behind an open atlas: it reads new texts while people look.
+"""How does the model of an open atlas read new texts?
 
-It must be the model that the atlas was captured from. That is not taken on trust: a text of the
-atlas is read again, and the attention must come out as it is stored.
+It must be the model that the atlas was captured from. We check that: it reads a text of the atlas
+again, and the attention must equal the stored one.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device ad
 
 
 class LiveModel:
-    """A model by name or as an object; loaded when it is first needed."""
+    """A model, given by name or as an object, that is loaded on first use."""
 
     def __init__(self, model: Any, tokenizer: Any = None, **options: Any):
         self._given, self._options = (model, tokenizer), options
         self.name = model if isinstance(model, str) else type(model).__name__
-        self._reading = Lock()  # several atlases may share it, and a tokenizer bears one thread
+        self._reading = Lock()  # several atlases may share it, and a tokenizer is not thread-safe
 
     @cached_property
     def _pair(self) -> tuple[Any, Any]:
@@ -35,14 +35,14 @@ class LiveModel:
         return loaded.model, loaded.processor
 
     def read(self, like: StoredAtlas, text: str, second: str | None = None) -> StoredAtlas:
-        """Capture one text with the options of another atlas; gives the new atlas."""
-        with EXCLUSIVE:  # transformers is not made to be imported by two threads at once
+        """Capture one text with the options of atlas `like`; return the new atlas."""
+        with EXCLUSIVE:  # two threads must not import transformers at once
             from attention_atlas.record.write.capture import capture
 
-        for one in (text, second or ""):
-            if len(one) > LONGEST_TEXT:
+        for part in (text, second or ""):
+            if len(part) > LONGEST_TEXT:
                 raise InputError(
-                    f"a text of {len(one)} letters is too long; {LONGEST_TEXT} is the most"
+                    f"a text of {len(part)} characters is too long; give at most {LONGEST_TEXT}"
                 )
         if not text.strip():
             raise InputError("there is no text to add; write some")
@@ -55,7 +55,7 @@ class LiveModel:
             )  # fmt: skip
 
     def check(self, atlas: StoredAtlas) -> None:
-        """Refuse a model that is not the atlas's own."""
+        """Refuse a model that the atlas was not captured from."""
         inputs = atlas.inputs()
         texts = inputs[inputs["kind"].isin(["text", "pair"])]
         if texts.empty:
@@ -64,9 +64,9 @@ class LiveModel:
         second = row["second"] if isinstance(row["second"], str) else None
         again, number = self.read(atlas, row["text"], second), int(row["input"])
         for tower in atlas.towers:
-            there = next((one for one in again.towers if one.name == tower.name), None)
+            match = next((new for new in again.towers if new.name == tower.name), None)
             for layer in tower.layers:
-                same = there is not None and there.find(layer.layer) is not None
+                same = match is not None and match.find(layer.layer) is not None
                 stored = atlas.layer_weights(number, layer.layer, tower.name)
                 new = again.layer_weights(0, layer.layer, tower.name) if same else None
                 if new is None or new.shape != stored.shape:
@@ -83,14 +83,14 @@ _OTHER = "its layers, heads or tokens differ"
 
 
 def give_out(models: Sequence[LiveModel], atlases: Sequence[StoredAtlas]) -> list[LiveModel | None]:
-    """To each atlas the model that is its own; a model that is none's is refused."""
+    """Return the model of each atlas, or None; refuse a model that fits no atlas."""
     given: list[LiveModel | None] = [None] * len(atlases)
     for model in models:
         first: AtlasError | None = None
-        for at, atlas in enumerate(atlases):
+        for number, atlas in enumerate(atlases):
             try:
                 model.check(atlas)
-                given[at] = model
+                given[number] = model
             except AtlasError as problem:
                 first = first or problem
         if model not in given and first is not None:

@@ -1,1 +1,1 @@
-"""What crosses between Python and the page? The one schema."""
+"""What do Python and the page send each other? The schema, declared once."""

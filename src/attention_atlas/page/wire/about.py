@@ -15,7 +15,7 @@ class InputLine:
     number: int
     label: str
     kind: str
-    second: bool  # it has a second text or a target
+    second: bool  # whether it has a second text or a target
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LayerInfo:
     width: int
     value_width: int
     has_vectors: bool
-    queries: str  # stream names; those of its tower but for models that pool between layers
+    queries: str  # stream names; they differ from the tower's if the model pools between layers
     keys: str
 
 
@@ -40,15 +40,15 @@ class TowerInfo:
     role: Literal["self", "causal", "cross"]
     queries: str  # the stream of tokens that look
     keys: str  # the stream of tokens that are looked at
-    depth: int  # all layers, those without attention too
+    depth: int  # number of all layers, also those without attention
     layers: Sequence[LayerInfo]
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Another atlas that the same server serves; mixed with this one only to be compared."""
+    """Another atlas of the same server; it can be compared with this one."""
 
-    address: str  # relative to this page's own
+    address: str  # relative to the address of this page
     title: str
     inputs: int
 
@@ -68,13 +68,13 @@ class About:
     has_values: bool
     notes: Sequence[str]
     maps: Sequence[MapInfo] = ()
-    no_maps: str = ""  # why there are none and none can be made; empty otherwise
-    can_compute: bool = False  # `compute` may be asked for
-    estimates: Sequence[Estimate] = ()  # of what can be computed
-    can_add: bool = False  # `add` may be asked for: a live model is there
-    added: Sequence[int] = ()  # inputs that were added; not in the folder
+    no_maps: str = ""  # why there are no maps and none can be made; else empty
+    can_compute: bool = False  # the page may send `compute`
+    estimates: Sequence[Estimate] = ()  # one per map that can be computed
+    can_add: bool = False  # the page may send `add`: there is a live model
+    added: Sequence[int] = ()  # numbers of added inputs, which are not in the folder
     atlases: Sequence[Neighbour] = ()
-    can_measure: bool = False  # `heads`, `alike` and `card/{head}` may be asked for
-    pictures: bool = False  # inputs have pictures: `picture/{i}/{image}` may be asked for
+    can_measure: bool = False  # the page may ask for `heads`, `alike` and `card/{head}`
+    pictures: bool = False  # inputs have pictures: the page may ask for `picture/{i}/{image}`
     patches: Sequence[str] = ()  # streams whose tokens have places in a picture
     thumbs: Sequence[ThumbSheet] = ()  # from coarse to fine; empty: no pictures, or too many

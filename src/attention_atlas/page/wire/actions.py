@@ -1,4 +1,4 @@
-"""What may a page have done?
+"""What may a page ask the server or notebook to do?
 
 An action is sent as JSON (POST, or a message of the notebook) and answered by a packet.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Compute:
-    """`compute`: lay all heads out in the background; `progress` tells how far it is."""
+    """`compute`: lay out all heads in the background; `progress` says how far it is."""
 
     method: str
     dims: int
@@ -16,7 +16,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Cancel:
-    """`cancel`: stop what is being computed; what is done so far is kept for the next time."""
+    """`cancel`: stop the running computation; finished heads are kept for the next run."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Added:
-    """The new input; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}."""
+    """The new input i; ask for `about`, input/{i}, edges/{i}/… and extra/{name}/{group}/{i}."""
 
     input: int
     seconds: float

@@ -1,4 +1,4 @@
-"""What crosses when models are set side by side."""
+"""What does the page get to compare models side by side?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class Compared:
     """One model of a comparison, on the inputs that all of them read."""
 
     name: str
-    way: str  # from this page to its own; empty: this is it, or it has none
+    way: str  # relative address of its page; empty for this page, or if it has none
     heads: Sequence[str]
     kind: Annotated[Array, Buffer(("u1",), "heads")]  # 255: none
     importance: Annotated[Array, Buffer(("f4",), "heads")]
@@ -20,16 +20,16 @@ class Compared:
     statistics: dict[str, float]  # the study's Table 1
     statistics_chosen: dict[str, float]
     counts: dict[str, int]  # kind → heads
-    matched: Sequence[str]  # heads that are set against those of the others
+    matched: Sequence[str]  # heads that are compared with those of the other models
 
 
 @dataclass(frozen=True)
 class Counterparts:
-    """Heads of the first model against those of another: bits, 0 is the same."""
+    """Distances of the first model's heads to those of another, in bits; 0 means equal."""
 
-    nearest: Annotated[Array, Buffer(("u2",), "matched")]  # place in the other's matched heads
+    nearest: Annotated[Array, Buffer(("u2",), "matched")]  # index in the other's matched heads
     away: Annotated[Array, Buffer(("f4",), "matched")]
-    same: Annotated[Array, Buffer(("f4",), "matched")] | None  # from the head of its own name
+    same: Annotated[Array, Buffer(("f4",), "matched")] | None  # to the head of the same name
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class ComparedModels:
     """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs."""
 
     models: Sequence[Compared]  # this one first
-    counterparts: Sequence[Counterparts]  # of the second model on
+    counterparts: Sequence[Counterparts]  # one per model from the second on
     kinds: Sequence[str]
-    inputs: Annotated[Array, Buffer(("u4",), "shared models")]  # their numbers
+    inputs: Annotated[Array, Buffer(("u4",), "shared models")]  # the input's number in each model
     labels: Sequence[str]
-    places: Annotated[Array, Buffer(("f4",), "heads 2")]  # matched heads of all; near is alike
+    places: Annotated[Array, Buffer(("f4",), "heads 2")]  # similar heads are near
     note: str
 
 
 @dataclass(frozen=True)
 class Reacted:
-    """What every head of one model did with an input, drawn small."""
+    """What every head of one model did with an input, as small pictures."""
 
     tokens: int
     importance: Annotated[Array, Buffer(("f4",), "heads")]

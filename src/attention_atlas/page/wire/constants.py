@@ -1,6 +1,6 @@
 """Which names, choices and limits do Python and the page share? Declared here, generated there.
 
-What a lower room needs too is declared in that room and only named here.
+What a lower package needs too is declared in that package and only imported here.
 """
 
 from attention_atlas.layout import methods
@@ -10,7 +10,7 @@ KIND_COLOURS = kinds.KIND_COLOURS
 METHODS = {name: method.title for name, method in methods.METHODS.items()}
 DIMS = methods.DIMS
 
-# What colours the points of a map besides the columns that its atlas has.
+# Colours of map points, besides the columns of the atlas.
 COLOURS = {"side": "query or key", "norm": "vector length"}
 # Numbers of a head besides its scores.
 HEAD_NUMBERS = {
@@ -21,8 +21,8 @@ SIDE_COLOURS = {
     "safe": {"query": "#2B7BBA", "key": "#E1812C"},
 }
 
-LONGEST_TEXT = 20_000  # letters of a text that is added
+LONGEST_TEXT = 20_000  # characters of an added text
 LARGEST_ANSWER = 4_000_000  # exact weights in one packet
-FAINTEST = arrows.FAINTEST  # a weaker strongest key is not worth an arrow
-UNIT = 65535  # weights, places and columns of numbers travel as so many parts of their range
-NO_KIND = 255  # in place of a kind's number, where a head has none
+FAINTEST = arrows.FAINTEST  # a strongest key with less weight gets no arrow
+UNIT = 65535  # weights, places and number columns are sent as whole numbers from 0 to this
+NO_KIND = 255  # number of the kind of a head that has none

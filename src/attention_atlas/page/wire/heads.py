@@ -1,4 +1,4 @@
-"""What crosses for the Heads tab: kinds, scores, cards, heads alike."""
+"""What does the Heads tab get? Kinds, scores, cards and similar heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from attention_atlas.page.wire.packing import Array, Buffer
 
 @dataclass(frozen=True)
 class MeasureInfo:
-    """What goes with a score's name."""
+    """A measure: its name, title, formula and source."""
 
     name: str
     title: str
     formula: str
     source: str
     chance: str  # what its chance value means
-    range: str = ""  # what it can be at all
+    range: str = ""  # the values it can have
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class HeadScores:
     """`heads`: the kind and every score of every head; NaN where there is none."""
 
     heads: Sequence[str]
-    kinds: Sequence[str]  # all names there are
-    kind: Annotated[Array, Buffer(("u1",), "heads")]  # which of them; 255: none
+    kinds: Sequence[str]  # names of all kinds
+    kind: Annotated[Array, Buffer(("u1",), "heads")]  # index in `kinds`; 255: none
     margin: Annotated[Array, Buffer(("f4",), "heads")]
     agree: Annotated[Array, Buffer(("f4",), "heads")]  # share of inputs that give the same kind
     details: Sequence[str]  # which offset, which end
@@ -34,14 +34,14 @@ class HeadScores:
     low: Annotated[Array, Buffer(("f4",), "measures heads")]
     high: Annotated[Array, Buffer(("f4",), "measures heads")]
     chance: Annotated[Array, Buffer(("f4",), "measures heads")]
-    n: Annotated[Array, Buffer(("u4",), "measures heads")]  # inputs
-    odd: Annotated[Array, Buffer(("f4",), "heads")]  # how much it is worth a look
-    found: Sequence[str]  # what stands out about it; empty: nothing
+    n: Annotated[Array, Buffer(("u4",), "measures heads")]  # number of inputs
+    odd: Annotated[Array, Buffer(("f4",), "heads")]  # how unusual the head is
+    found: Sequence[str]  # what is unusual about it; empty: nothing
 
 
 @dataclass(frozen=True)
 class AlikeHeads:
-    """`alike`: heads by what they do; near on the map is alike."""
+    """`alike`: a map of heads by what they do; similar heads are near each other."""
 
     heads: Sequence[str]
     places: Annotated[Array, Buffer(("f4",), "heads 2")]
@@ -50,24 +50,26 @@ class AlikeHeads:
 
 @dataclass(frozen=True)
 class NearHead:
+    """A similar head."""
+
     head: str
-    divergence: float  # bits: 0 is the same, 1 is nothing in common
+    divergence: float  # bits: 0 means equal, 1 nothing in common
 
 
 @dataclass(frozen=True)
 class Followed:
-    """A relation of the trees given that a head follows better than a fixed offset."""
+    """A relation of the given trees that a head follows better than a fixed offset does."""
 
     relation: str
-    way: Literal["up", "down"]  # up: to the word that it depends on
-    right: float  # share of the words
-    baseline: float  # of the best offset
+    way: Literal["up", "down"]  # up: to the word that the token depends on
+    right: float  # share of words for which the head is right
+    baseline: float  # the same share for the best offset
     words: int
 
 
 @dataclass(frozen=True)
 class HeadCard:
-    """`card/{head}`: what is known of one head beyond its row of `heads`."""
+    """`card/{head}`: what is known of one head besides its row of `heads`."""
 
     head: str
     evidence: dict[str, float]  # shape → 0 … 1
@@ -75,7 +77,7 @@ class HeadCard:
     sink: float  # share of attention on the first token and delimiters
     with_sink: str
     without_sink: str | None
-    found: Sequence[str]  # sentences: what stands out
+    found: Sequence[str]  # sentences about what is unusual
     nearest: Sequence[NearHead]
     telling: Sequence[int]  # inputs that show its kind best
     relations: Sequence[Followed] = ()

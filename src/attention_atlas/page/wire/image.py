@@ -1,4 +1,4 @@
-"""What crosses for the Image tab: pictures, and who looks where on them."""
+"""What does the Image tab get? Pictures, and where heads look on them."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,7 +8,7 @@ from attention_atlas.page.wire.packing import Array, Buffer
 
 @dataclass(frozen=True)
 class ThumbSheet:
-    """One size in which all pictures are to be had together: `thumbs/{level}`."""
+    """One size of the sheet with all pictures, `thumbs/{level}`."""
 
     side: int  # pixels of a cell
     width: int  # of the sheet
@@ -17,7 +17,7 @@ class ThumbSheet:
 
 @dataclass(frozen=True)
 class PictureInfo:
-    """One picture of an input, upright: its own size and the name of its file."""
+    """One picture of an input, turned upright: its original size and its file name."""
 
     width: int
     height: int
@@ -26,7 +26,7 @@ class PictureInfo:
 
 @dataclass(frozen=True)
 class Picture:
-    """`picture/{i}/{image}`: one picture, upright, on white, at most 1024 pixels a side."""
+    """`picture/{i}/{image}`: one picture, turned upright, on white, at most 1024 pixels a side."""
 
     input: int
     image: int
@@ -52,7 +52,7 @@ class Thumbs:
 
 @dataclass(frozen=True)
 class Gaze:
-    """`gaze/{i}/{tower}/{layer}/{how}`: who looks where, one head or all heads of a layer together.
+    """`gaze/{i}/{tower}/{layer}/{how}`: where one head, or all heads of a layer together, look.
 
     how is the number of a head, `mean` over the heads, or `rollout`: from this layer back to the
     first (Abnar & Zuidema 2020). The strongest key of each patch gets a mark where its weight is at

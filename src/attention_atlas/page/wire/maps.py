@@ -1,4 +1,4 @@
-"""What crosses for the Map tab: places of points, what each point is, and what is computed."""
+"""What does the Map tab get? Places of points, what each point is, progress of computing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from attention_atlas.page.wire.packing import Array, Buffer
 
 @dataclass(frozen=True)
 class MapGroup:
-    """Heads of a map that share their tokens: a tower, as a rule."""
+    """Heads of a map that share their tokens, usually a tower."""
 
     name: str
     heads: Sequence[str]
-    queries: int  # how many of the points are queries; they come first
+    queries: int  # number of points that are queries; they come first
     keys: int
 
 
 @dataclass(frozen=True)
 class MapInfo:
-    """One layout that is there."""
+    """One map of the atlas."""
 
     name: str  # as in map/{name}: umap-2d
     method: str
     dims: int
     groups: Sequence[MapGroup]
-    options: dict[str, str]  # how it was made, to be read by people
+    options: dict[str, str]  # how it was made, for people to read
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A map that can be made, and about how long it takes here."""
+    """A map that can be computed, and about how long that takes on this machine."""
 
     method: str
     dims: int
@@ -39,28 +39,28 @@ class Estimate:
 
 @dataclass(frozen=True)
 class MapPlaces:
-    """`map/{name}/{group}`: where the queries, then the keys, of every head lie."""
+    """`map/{name}/{group}`: places of the queries, then of the keys, of every head."""
 
     map: str
     group: str
     heads: Sequence[str]
-    queries: int  # of the P points; the rest are keys
+    queries: int  # number of the P points that are queries; the rest are keys
     places: Annotated[Array, Buffer(("u2",), "heads P dims")]  # 0 to 65535 across the box
-    box: Annotated[Array, Buffer(("f4",), "heads 2 dims")]  # where 0 and 65535 lie
+    box: Annotated[Array, Buffer(("f4",), "heads 2 dims")]  # coordinates of 0 and 65535
     c: Annotated[Array, Buffer(("f4",), "heads")]  # queries × c and keys ÷ c before the layout
-    figures: Sequence[str]  # what the columns of fidelity are
-    fidelity: Annotated[Array, Buffer(("f4",), "heads F")]  # NaN where it cannot be told
+    figures: Sequence[str]  # names of the columns of fidelity
+    fidelity: Annotated[Array, Buffer(("f4",), "heads F")]  # NaN where it cannot be computed
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """One number a point: low + value / 65534 · (high − low); 65535 where there is none."""
+    """One number per point: low + value / 65534 · (high − low); 65535 means none."""
 
     name: str
     label: str
     kind: Literal["number"]
-    scale: Literal["linear", "log"]  # how a colour scale should run; values themselves are linear
-    whole: bool  # numbers without fractions
+    scale: Literal["linear", "log"]  # of the colour scale; the values themselves are linear
+    whole: bool  # whether all values are whole numbers
     low: float
     high: float
     values: Annotated[Array, Buffer(("u2",), "P")]
@@ -68,7 +68,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class NameColumn:
-    """One name a point; the last number of the type where there is none."""
+    """One name per point, as an index in `names`; the largest number of the type means none."""
 
     name: str
     label: str
@@ -88,7 +88,7 @@ class MapPoints:
     input: Annotated[Array, Buffer(("u2", "u4"), "P")]
     position: Annotated[Array, Buffer(("u2", "u4"), "P")]  # in its stream of that input
     texts: Sequence[str]  # all distinct tokens, as shown
-    text: Annotated[Array, Buffer(("u2", "u4"), "P")]  # which of them
+    text: Annotated[Array, Buffer(("u2", "u4"), "P")]  # index in `texts`
     special: Annotated[Array, Buffer(("u1",), "P")]
     columns: Sequence[NumberColumn | NameColumn]
     image: Annotated[Array, Buffer(("i2",), "P")] | None = None  # as in Stream
@@ -97,10 +97,10 @@ class MapPoints:
 
 @dataclass(frozen=True)
 class MapNorms:
-    """`norms/{name}/{group}`: how long the vectors are, as captured.
+    """`norms/{name}/{group}`: lengths of the vectors, as captured.
 
-    Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key with 1 in
-    place of 0. Times c for a query, over c for a key, they are as scaled for the map.
+    Of a query: low[head, 0] + value / 255 · (high[head, 0] − low[head, 0]); of a key: the same with
+    index 1. For the map they are scaled: queries times c, keys divided by c.
     """
 
     map: str
@@ -113,30 +113,30 @@ class MapNorms:
 
 @dataclass(frozen=True)
 class MapExtra:
-    """`extra/{name}/{group}/{input}`: an added input on a map that does not move for it."""
+    """`extra/{name}/{group}/{input}`: an added input on a map; the other points stay in place."""
 
     places: Annotated[Array, Buffer(("f4",), "heads P dims")]  # 0 to 1 across the box, or beyond
-    points: MapPoints  # columns have the ranges and names of the map's own
-    norms: MapNorms  # ranges of its own
+    points: MapPoints  # columns with the ranges and names of the map's columns
+    norms: MapNorms  # with its own ranges
 
 
 @dataclass(frozen=True)
 class MeanPattern:
-    """`mean/{head}`: the mean weights over all inputs, by position, rows made to sum to one.
+    """`mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
 
-    Row i is over the inputs that reach position i; only the first positions are here.
+    Row i is the mean over the inputs that reach position i; only the first positions are sent.
     """
 
     head: str
     inputs: int
     longest: int  # tokens of the longest input
-    reached: Annotated[Array, Buffer(("u4",), "N")]  # inputs behind each row
+    reached: Annotated[Array, Buffer(("u4",), "N")]  # number of inputs in each row's mean
     weights: Annotated[Array, Buffer(("u2",), "N M")]  # 65535ths
 
 
 @dataclass(frozen=True)
 class MapProgress:
-    """`progress`: what is being computed, or how the last one ended."""
+    """`progress`: the running computation, or how the last one ended."""
 
     state: Literal["idle", "running", "done", "stopped", "failed"]
     map: str = ""

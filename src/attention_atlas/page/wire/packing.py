@@ -1,6 +1,6 @@
-"""How does a packet travel?
+"""How is a packet written as bytes?
 
-A path is asked for and one packet comes back:
+The page asks for a path and gets one packet:
 
     u4 little-endian   length of the header
     header             UTF-8 JSON: the fields of one dataclass of this folder
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Buffer:
-    """Marks a field that travels as raw numbers: their types, one of which it has, and axes."""
+    """The mark of a field that is sent as raw numbers: its possible types and its axes."""
 
     types: tuple[str, ...]
     axes: str
@@ -31,13 +31,13 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is answered instead, when what was asked for is not to be had."""
+    """The answer when a request cannot be answered."""
 
     error: str
 
 
 def pack(answer: Any) -> bytes:
-    """The packet of one dataclass."""
+    """Return one dataclass as a packet."""
     buffers: list[bytes] = []
     header = json.dumps(_plain(answer, buffers), ensure_ascii=False, allow_nan=False).encode()
     start = -(4 + len(header)) % 8
@@ -56,14 +56,14 @@ def _plain(value: Any, buffers: list[bytes]) -> Any:
 
 def _buffer(array: Array, buffers: list[bytes]) -> dict[str, Any]:
     small = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    at = sum(len(one) for one in buffers)
+    offset = sum(len(buffer) for buffer in buffers)
     raw = small.tobytes()
     buffers.append(raw + bytes(-len(raw) % 8))
-    return {"at": at, "type": small.dtype.str[1:], "shape": list(array.shape)}
+    return {"at": offset, "type": small.dtype.str[1:], "shape": list(array.shape)}
 
 
 def unpack(packet: bytes) -> dict[str, Any]:
-    """The header of a packet with its arrays in place; what the browser does, for tests."""
+    """Return the header of a packet with its arrays filled in, as the browser does; for tests."""
     (length,) = struct.unpack_from("<I", packet)
     header = json.loads(packet[4 : 4 + length])
     start = 4 + length + -(4 + length) % 8
@@ -79,5 +79,5 @@ def unpack(packet: bytes) -> dict[str, Any]:
             return flat.reshape(value["shape"])
         return {name: filled(inner) for name, inner in value.items()}
 
-    found: dict[str, Any] = filled(header)
-    return found
+    answer: dict[str, Any] = filled(header)
+    return answer

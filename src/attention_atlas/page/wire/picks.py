@@ -1,6 +1,6 @@
 """What did the person choose?
 
-Picks are mirrored: address, trait of the notebook's widget, options of a saved page.
+The same picks are in the address, in the notebook widget and in a saved page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,8 @@ from attention_atlas.page.wire.reading import plain, read
 
 @dataclass(frozen=True)
 class TokenPick:
+    """The picked token."""
+
     side: Literal["query", "key"]
     position: int
 
@@ -38,14 +40,14 @@ class Picks:
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
-    tab: str = "text"  # one of the page's tabs; the page knows which it has
-    map: str = ""  # empty: the first that is there
+    tab: str = "text"  # one of the page's tabs; only the page knows which it has
+    map: str = ""  # empty: the first map
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
     colour: str = "side"  # side, norm, or the name of a column
     scaledNorms: bool = False  # noqa: N815
     search: str = ""
     searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815
-    camera: Sequence[float] | None = None  # None: all in sight
+    camera: Sequence[float] | None = None  # None: all points are in view
     lines: bool = True  # from each query to its strongest keys
     labels: bool = True
     sizeByNorm: bool = False  # noqa: N815
@@ -55,7 +57,7 @@ class Picks:
     up: str = "importance-chosen"
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
-    versus: Sequence[int] = ()  # atlases of `about` that heads are compared with
+    versus: Sequence[int] = ()  # indexes of the `atlases` of `about` to compare with
     picture: int = -1  # which picture of the input the image view shows; -1: all side by side
     combine: Literal["head", "mean", "rollout"] = "head"
     overlay: bool = True  # heat over the picture for the picked patch
@@ -66,6 +68,6 @@ class Picks:
 
 
 def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all picks, those that are not given as they are at first; refuse what is none."""
+    """Check the given picks and return all picks, with defaults for those not given."""
     picks: dict[str, Any] = plain(read(Picks, "picks", dict(given)))
     return picks

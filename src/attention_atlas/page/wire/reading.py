@@ -1,4 +1,4 @@
-"""How is what comes back from a page read? By pydantic, as the schema declares it."""
+"""How is JSON from a page checked? By pydantic, as the schema declares it."""
 
 import json
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ T = TypeVar("T")
 
 
 def read(kind: type[T], what: str, body: object) -> T:
-    """Return a dataclass of the schema from JSON values; a PickError names the first that is wrong.
+    """Read JSON values into a dataclass of the schema; a PickError names the first wrong value.
 
-    Nothing is converted: a number is no text, and true is no number.
+    Nothing is converted: a number is not read as a text, nor true as a number.
     """
     known = [field.name for field in fields(cast(Any, kind))]
     unknown = sorted(set(map(str, body)) - set(known)) if isinstance(body, Mapping) else []
     if unknown:
-        there = ", ".join(known) or "nothing"
-        raise PickError(f"nothing of {what} is called {unknown[0][:40]!r}; there is {there}")
+        names = ", ".join(known) or "nothing"
+        raise PickError(f"nothing of {what} is called {unknown[0][:40]!r}; there is {names}")
     try:
-        made: T = TypeAdapter(kind).validate_json(json.dumps(body, allow_nan=False), strict=True)
+        value: T = TypeAdapter(kind).validate_json(json.dumps(body, allow_nan=False), strict=True)
     except (ValidationError, ValueError, TypeError) as problem:
         raise PickError(_sentence(what, problem)) from None
-    return made
+    return value
 
 
 def plain(value: Any) -> Any:
@@ -40,7 +40,7 @@ def _sentence(what: str, problem: Exception) -> str:
     first = problem.errors()[0]
     place = ".".join(map(str, first["loc"]))
     if not place:
-        return f"{what} wants a JSON object"
+        return f"{what} must be a JSON object"
     if first["type"] == "missing":
         return f"{what} lacks {place!r}"
     said = first["msg"].removeprefix("Input ")

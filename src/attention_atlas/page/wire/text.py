@@ -1,4 +1,4 @@
-"""What crosses for the Text tab: the tokens of one input, its weights and its vectors."""
+"""What does the Text tab get? The tokens of one input, its weights and its vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class TokenInfo:
     """One token of a stream; numbers are -1 where there is none."""
 
     text: str  # as shown
-    raw: str  # as the tokenizer has it
+    raw: str  # as the tokenizer writes it
     id: int
     special: bool
     segment: int  # 0 the text, 1 the second text, -1 neither
@@ -29,7 +29,7 @@ class Stream:
     """One sequence of tokens of an input.
 
     Boxes are left, top, right, bottom as fractions of the original picture. They may reach a
-    little beyond it; they are NaN where a token shows nothing of it: words, class and register
+    little beyond it; they are NaN for tokens that show no part of it: words, class and register
     tokens, patches of padding.
     """
 
@@ -54,11 +54,11 @@ class InputInfo:
 @dataclass(frozen=True)
 class Edges:
     """`edges/{i}/{tower}`: the strongest keys of every row of every head.
-    `edges/{i}/{tower}/{layer}`: the same of one layer, which is there sooner.
+    `edges/{i}/{tower}/{layer}`: the same for one layer, which is sent sooner.
 
-    Rows R run over layer, head, query. With `index` they are the top k, strongest first. Without,
-    the rows are complete, in the order of the keys, k = M. Weights are float32 as they are, or
-    rounded: their square roots in 65535ths. Layers with fewer keys than k are padded with 0.
+    Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
+    without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
+    65535ths. Layers with fewer keys than k are padded with 0.
     """
 
     input: int
@@ -70,8 +70,8 @@ class Edges:
     k: int
     index: Annotated[Array, Buffer(("u2", "u4"), "R k")] | None
     weight: Annotated[Array, Buffer(("u2", "f4"), "R k")]
-    rest: Annotated[Array, Buffer(("u2",), "R")]  # weight of a row that is not listed, 65535ths
-    row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only where some row does not sum to 1
+    rest: Annotated[Array, Buffer(("u2",), "R")]  # weight of the keys that are left out, 65535ths
+    row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only if some row does not sum to 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RowWeights:
 
     input: int
     head: str
-    first: int  # the first row that is here
+    first: int  # number of the first row sent
     weights: Annotated[Array, Buffer(("f4",), "N M")]
 
 
@@ -98,8 +98,8 @@ class LayerWeights:
 class Vectors:
     """`vectors/{i}/{head}`: what goes into one head's softmax, and the values that it moves.
 
-    logits = scale · q kᵀ, then cap · tanh(logits / cap) where there is a soft cap, then + added;
-    the softmax runs over the keys seen, and over the sink where there is one.
+    logits = scale · q kᵀ, then cap · tanh(logits / cap) if there is a soft cap, then + added;
+    the softmax runs over the keys seen, and over the sink if there is one.
     """
 
     input: int
@@ -108,9 +108,9 @@ class Vectors:
     softcap: float | None
     sink: float | None
     mask: Literal["full", "causal", "given"]
-    shared: Sequence[str]  # the heads that read the same key and value, this one too
+    shared: Sequence[str]  # the heads that read the same key and value, including this one
     query: Annotated[Array, Buffer(("f4",), "N D")]
     key: Annotated[Array, Buffer(("f4",), "M D")]
     value: Annotated[Array, Buffer(("f4",), "M E")] | None
     added: Annotated[Array, Buffer(("f4",), "N|1 M")] | None
-    seen: Annotated[Array, Buffer(("u1",), "N M")] | None  # where mask is "given"
+    seen: Annotated[Array, Buffer(("u1",), "N M")] | None  # only if mask is "given"

@@ -48,7 +48,11 @@ export interface MapDot {
 /** List the heads of all models with their places on one map. */
 export function dots(comparison: ComparedModels): MapDot[] {
   const names = comparison.models.flatMap(({ matched }, model) => matched.map((head) => ({ model, head })));
-  return names.map((name, at) => ({ ...name, x: comparison.places.data[2 * at], y: comparison.places.data[2 * at + 1] }));
+  return names.map((name, at) => ({
+    ...name,
+    x: comparison.places.data[2 * at],
+    y: comparison.places.data[2 * at + 1],
+  }));
 }
 
 /** Write a number as Table 1 of the study does. */

@@ -90,7 +90,8 @@ export const figure = (value: number): string =>
 export function bins(values: readonly number[], [low, high]: readonly number[], count: number): number[] {
   const counts = new Array<number>(count).fill(0);
   for (const value of values)
-    if (value >= low && value <= high) counts[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
+    if (value >= low && value <= high)
+      counts[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
   return counts;
 }
 

@@ -22,7 +22,7 @@ def test_the_table_sorts_by_a_score_and_turns_round(open_page: Open) -> None:
     assert first_heads(page) == ["L0H0", "L0H1", "L0H2"]
     page.get_by_test_id("sort-previous").click()
     assert first_heads(page, 1) == ["L3H2"]
-    expect(page.locator("th[aria-sort=descending]")).to_have_text("previous ↓")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("one back ↓")
     page.get_by_test_id("sort-previous").click()
     assert first_heads(page, 1) != ["L3H2"]
 

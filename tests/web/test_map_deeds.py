@@ -38,7 +38,7 @@ def visit(page: Page, served: str) -> Callable[[str], Page]:
 def test_an_atlas_without_maps_offers_to_compute_them(visit: Callable[[str], Page]) -> None:
     page = visit("1/")
     page.get_by_test_id("tab-map").click()
-    expect(page.get_by_test_id("no-maps")).to_contain_text("No layouts yet")
+    expect(page.get_by_test_id("no-maps")).to_contain_text("No maps yet")
     button = page.get_by_test_id("compute-pca-2")
     expect(button).to_have_text("Compute PCA 2-D")
     expect(page.get_by_test_id("no-maps")).to_contain_text("about")

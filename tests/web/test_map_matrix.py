@@ -213,7 +213,9 @@ def test_a_search_that_finds_nothing_or_cannot_be_read_says_so(open_map: Open) -
     )
     page.get_by_test_id("search-regex").click()
     page.get_by_test_id("search").fill("(the")
-    expect(page.get_by_test_id("search-trouble")).to_contain_text("“(the” is no regular expression")
+    expect(page.get_by_test_id("search-trouble")).to_contain_text(
+        "“(the” is not a regular expression"
+    )
     page.get_by_test_id("search-prefix").click()
     page.get_by_test_id("search").fill("th")
     expect(page.get_by_test_id("search-count")).to_contain_text("tokens in 4 inputs")

@@ -1,4 +1,4 @@
-// Host: one HTML file that carries its data.
+// Host: one HTML file that contains its data.
 import "./looks/all.css";
 import { mountAtlas, type Options } from "./mount";
 import { storedSource } from "./source/stored";

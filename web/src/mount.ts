@@ -1,4 +1,4 @@
-// Puts the atlas into an element; the three hosts differ only in the source they bring.
+// How is the atlas put into an element? The three hosts differ only in their source.
 import { mount, unmount } from "svelte";
 import { Desk, type Chrome } from "./desk/desk.svelte";
 import { sentence } from "./desk/pane.svelte";
@@ -26,8 +26,10 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
   let about: About;
   try {
     about = decode<About>(await source.get("about"));
-    if (about.towers.length === 0) throw new Error("this atlas has no attention layers to show");
-    if (about.inputs.length === 0) throw new Error("this atlas has no inputs yet; capture some text first");
+    if (about.towers.length === 0)
+      throw new Error("this atlas has no attention layers; capture a model that has attention");
+    if (about.inputs.length === 0)
+      throw new Error("this atlas has no inputs yet; add some with attention-atlas capture");
   } catch (error) {
     refuse(element, sentence(error), chrome);
     throw error;

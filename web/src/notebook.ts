@@ -16,7 +16,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   let closed = false;
   const heard = () => {
     const picks = model.get("picks") as Partial<Picks>;
-    // What this cell itself sent comes back too.
+    // The picks that this cell sent come back too.
     if (JSON.stringify(picks) !== said) mounted?.setPicks(picks);
   };
   mountAtlas(place, source, {
@@ -30,9 +30,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       model.save_changes();
     },
   }).then(
-    (made) => {
-      if (closed) made.close();
-      mounted = made;
+    (atlas) => {
+      if (closed) atlas.close();
+      mounted = atlas;
       model.on("change:picks", heard as never);
     },
     () => {},

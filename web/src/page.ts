@@ -4,5 +4,5 @@ import { mountAtlas } from "./mount";
 import { httpSource } from "./source/http";
 
 const element = document.getElementById("atlas");
-// A failure is already on screen; nothing is left to do with it here.
+// `mountAtlas` has already shown the error.
 if (element) mountAtlas(element, httpSource(document.baseURI), { chrome: "page" }).catch(() => {});

@@ -187,7 +187,7 @@ describe("search", () => {
     expect(matching(texts, "", "exact")).toEqual({ texts: null, trouble: "" });
     const broken = matching(texts, "(the", "regex");
     expect(broken.texts).toBeNull();
-    expect(broken.trouble).toContain("“(the” is no regular expression");
+    expect(broken.trouble).toContain("“(the” is not a regular expression");
     expect(broken.trouble).toMatch(/group/i);
   });
 

@@ -1,12 +1,12 @@
-// The address bar holds the picks: a link brings a view back, and Back undoes a step.
+// How does the address hold the picks? A link restores a view; the browser's Back undoes a step.
 import type { Picks } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { fromHash, START, toHash } from "./picks";
 
-/** A change of these, or of what a tab names, is a step that Back can undo; the others only rewrite the address. */
+/** A change of these, or of the steps of a tab, can be undone with Back; other changes only rewrite the address. */
 const STEPS: (keyof Picks)[] = ["input", "heads", "tab"];
 
-/** Call while a component starts. */
+/** Keep address and picks equal; call while a component is initialised. */
 export function mirrorToAddress(desk: Desk): void {
   const names = [...STEPS, ...desk.tabs.flatMap((tab) => tab.steps ?? [])];
   const stepOf = (picks: Picks): string => JSON.stringify(names.map((name) => picks[name]));
@@ -19,7 +19,7 @@ export function mirrorToAddress(desk: Desk): void {
     try {
       history[next === step ? "replaceState" : "pushState"](null, "", hash);
     } catch {
-      // Sandboxed frames may not have an address of their own; the view works without one.
+      // A sandboxed frame may not change its address; the view works without.
     }
     step = next;
   };

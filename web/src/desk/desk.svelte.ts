@@ -1,4 +1,4 @@
-// The desk: the picks that all panels share, and every way to change them.
+// What have all panels in common? The picks, and every way to change them.
 import type { Source } from "../source/source";
 import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
@@ -13,49 +13,49 @@ import { tabNamed, type Need, type Tab } from "./tab";
 
 export type Chrome = "page" | "cell" | "file";
 
-/** A token under the cursor; `pane` tells two inputs apart. */
+/** A token under the cursor; `pane` is the number of its input, 0 or 1. */
 export interface Hover extends TokenPick {
   pane: number;
 }
 
 export class Desk extends Sieving {
   readonly store: Store;
-  /** What there is; grows when a map is computed or a text added. */
+  /** What the atlas has; it grows when a map is computed or a text is added. */
   about: About = $state.raw() as About;
   picks: Chosen = $state() as Chosen;
   hover: Hover | null = $state(null);
-  /** A head under the cursor in the model view or among the squares. */
+  /** The head under the cursor. */
   hoverHead: string | null = $state(null);
   systemDark = $state(false);
-  /** Mass drawn by the panel on screen, and what is worth saying about its numbers. */
+  /** Attention drawn by the panel on screen, and a note about its numbers. */
   drawn: { drawn: number; total: number } | null = $state.raw(null);
   note = $state("");
-  /** Share of their strength that lines are drawn at; less than 1 where very many cross. */
+  /** Strength at which lines are drawn, 0 to 1; less than 1 where very many cross. */
   strength = $state(1);
-  /** Number of the tokens on screen, for the top-k slider. */
+  /** Number of tokens on screen, for the slider of lines per token. */
   width = $state(0);
-  /** The panel on screen as a figure. */
+  /** Exports the panel on screen as SVG. */
   figure: (() => string) | null = $state.raw(null);
-  /** All tokens in view, however small. */
+  /** Whether all tokens fit on screen, even if they get too small to read. */
   fit = $state(false);
-  /** The page's state as tests and hosts read it. */
+  /** The state of the page, for tests and hosts. */
   state: "opening" | "drawing" | "ready" | "error" = $state("opening");
   failure = $state("");
 
   readonly dark = $derived.by(() => (this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark"));
   readonly tab: Tab = $derived.by(() => this.tabNamed(this.picks.tab));
-  /** The first of the heads in view; the others are of its layer. */
+  /** The first picked head; all picked heads are of its layer. */
   readonly focus: string = $derived.by(() => this.picks.heads[0] ?? "");
   readonly place: HeadPlace = $derived.by(
     () => headPlace(this.about, this.focus) ?? { tower: this.about.towers[0]?.name ?? "", layer: 0, head: 0 },
   );
   readonly tower: TowerInfo = $derived.by(
-    () => this.about.towers.find((one) => one.name === this.place.tower) ?? this.about.towers[0],
+    () => this.about.towers.find(({ name }) => name === this.place.tower) ?? this.about.towers[0],
   );
   readonly layer: LayerInfo | undefined = $derived.by(() =>
-    this.tower?.layers.find((one) => one.layer === this.place.layer),
+    this.tower?.layers.find(({ layer }) => layer === this.place.layer),
   );
-  /** The head that the map is inside of. */
+  /** The head that fills the map; null while the map shows all heads. */
   readonly mapHead: string | null = $derived.by(() => (this.picks.inHead ? this.focus : null));
   /** Numbers of the picked heads within the layer. */
   readonly heads: number[] = $derived.by(() => this.picks.heads.map((name) => headPlace(this.about, name)?.head ?? 0));
@@ -86,22 +86,22 @@ export class Desk extends Sieving {
     return tabNamed(this.tabs, name, this.about, this.chrome);
   }
 
-  /** Whether the tab in front needs this from the source. */
+  /** Tell whether the current tab needs this from the source. */
   needs(what: Need): boolean {
     return (this.tab.needs?.(this) ?? ["attention"]).includes(what);
   }
 
-  /** The tab that this atlas opens on. */
+  /** The name of the tab that this atlas opens on. */
   get opening(): string {
     return this.tabNamed().name;
   }
 
-  /** The picks as an address or Python has them. */
+  /** Get the picks in the form of addresses and of Python. */
   snapshot(): Picks {
     return picksOf($state.snapshot(this.picks), this.about);
   }
 
-  /** Call while a component starts: from here on the inputs' data follow the picks. */
+  /** Load data when the picks change, from now on; call while a component is initialised. */
   open(): void {
     this.one = new Pane(this, () => this.picks.input);
     this.two = new Pane(this, () => this.picks.other);
@@ -109,7 +109,7 @@ export class Desk extends Sieving {
     this.image = new ImageDesk(this);
   }
 
-  /** The token, or the word around it, as it stands in its column. */
+  /** Get the token, or the word that contains it, as its column shows it. */
   unitOf(token: TokenPick): Unit | undefined {
     const units = token.side === "query" ? this.one.rowUnits : this.one.columnUnits;
     return units.find((unit) => unit.positions.includes(token.position));
@@ -119,7 +119,7 @@ export class Desk extends Sieving {
     return headName(this.about, this.place.tower, layer, head);
   }
 
-  /** Names of all heads of a layer, or of the first where the tab shows one head. */
+  /** List all heads of a layer, or the first one if the tab shows one head. */
   private headsOf(tower: string, layer: LayerInfo | undefined): string[] {
     const names = Array.from({ length: layer?.heads ?? 0 }, (_, head) =>
       headName(this.about, tower, layer?.layer ?? 0, head),
@@ -131,7 +131,7 @@ export class Desk extends Sieving {
     return Boolean(this.tab.alone?.({ heads: this.picks.heads, mapHead: this.mapHead }));
   }
 
-  /** Everything at once, as an address or Python has it. */
+  /** Set picks in the form of addresses and of Python; picks not given stay. */
   setPicks(picks: Partial<Picks>): void {
     const next: Partial<Picks> = { ...this.snapshot(), ...picks };
     if (picks.heads && picks.layer === undefined) delete next.layer;
@@ -141,15 +141,15 @@ export class Desk extends Sieving {
   }
 
   setTower(name: string): void {
-    const tower = this.about.towers.find((one) => one.name === name);
-    const layer = tower?.layers.find((one) => one.layer === this.place.layer) ?? tower?.layers[0];
+    const tower = this.about.towers.find((candidate) => candidate.name === name);
+    const layer = tower?.layers.find((candidate) => candidate.layer === this.place.layer) ?? tower?.layers[0];
     this.letGo();
     this.picks.heads = this.headsOf(name, layer);
   }
 
-  /** Another layer, with the same head numbers where it has them. */
+  /** Go to another layer and keep the numbers of the heads, as far as it has them. */
   setLayer(layer: number): void {
-    const info = this.tower.layers.find((one) => one.layer === layer);
+    const info = this.tower.layers.find((candidate) => candidate.layer === layer);
     if (!info) return;
     const every = this.heads.length === this.layer?.heads && !this.alone;
     const kept = every ? [] : this.heads.filter((head) => head < info.heads);
@@ -160,11 +160,11 @@ export class Desk extends Sieving {
   toggleHead(head: number): void {
     const name = this.nameOf(head);
     const now = this.picks.heads;
-    const next = now.includes(name) ? now.filter((one) => one !== name) : [...now, name];
+    const next = now.includes(name) ? now.filter((other) => other !== name) : [...now, name];
     this.picks.heads = next.length > 0 ? sorted(next, this.about) : now;
   }
 
-  /** Alone; a second time brings back those that were there. */
+  /** Show one head only; the second time, show the heads of before again. */
   soloHead(head: number, before: string[] = this.picks.heads): void {
     const name = this.nameOf(head);
     const alone = before.length === 1 && before[0] === name;
@@ -172,7 +172,7 @@ export class Desk extends Sieving {
     if (alone) this.picks.heads = this.beforeSolo ?? every;
     else this.picks.heads = [name];
     this.beforeSolo = alone ? null : [...before];
-    if (this.beforeSolo && !this.beforeSolo.every((one) => every.includes(one))) this.beforeSolo = null;
+    if (this.beforeSolo && !this.beforeSolo.every((known) => every.includes(known))) this.beforeSolo = null;
   }
 
   allHeads(): void {
@@ -184,10 +184,10 @@ export class Desk extends Sieving {
     this.picks.view = view;
   }
 
-  /** The neighbouring head, one step across heads or layers. */
+  /** Go to the neighbouring head, one step across heads or layers. */
   step(across: number, down: number): void {
     const layers = this.tower.layers;
-    const at = layers.findIndex((one) => one.layer === this.place.layer);
+    const at = layers.findIndex(({ layer }) => layer === this.place.layer);
     const next = layers[Math.min(layers.length - 1, Math.max(0, at + down))];
     if (across === 0 && this.heads.length > 1) return this.setLayer(next.layer);
     const from = this.heads.length > 1 && across > 0 ? this.heads[0] - 1 : this.heads[0];
@@ -197,7 +197,7 @@ export class Desk extends Sieving {
 
   stepInput(by: number): void {
     const inputs = this.about.inputs;
-    const at = inputs.findIndex((one) => one.number === this.picks.input);
+    const at = inputs.findIndex(({ number }) => number === this.picks.input);
     const next = inputs[(at + by + inputs.length) % inputs.length];
     if (next) this.setInput(next.number);
   }
@@ -222,29 +222,30 @@ export class Desk extends Sieving {
     this.picks.pinned = false;
   }
 
-  /** The strongest of very many lines are on their way to the screen, the others not yet. */
+  /** Report that the strongest of very many lines are drawn, the others not yet. */
   begun(): void {
     if (this.state === "opening") this.state = "drawing";
   }
 
-  /** A panel's first full picture is on its way to the screen. */
+  /** Report that the panel is drawn completely. */
   painted(): void {
     this.state = "ready";
   }
 
+  /** Report that a panel cannot be drawn; `grave`: that the whole page failed. */
   sorry(words: string, grave: boolean): void {
     this.failure = words;
     if (!grave) this.painted();
     else if (this.state !== "ready") this.state = "error";
   }
 
-  /** Another tab; one that shows a single head begins with the one in focus. */
+  /** Go to another tab; one that shows a single head keeps the first picked head. */
   setTab(tab: string, view: Picks["view"] = this.picks.view): void {
     Object.assign(this.picks, { tab, view });
     if (this.alone) this.picks.heads = [this.focus];
   }
 
-  /** One step out: first the pinned token, then from the head to all heads of the model. */
+  /** Go one step back: release the picked token, or else go from the head to all heads. */
   out(): void {
     if (this.picks.token) this.letGo();
     else this.tab.out?.(this);

@@ -1,10 +1,10 @@
-// Undo and redo: a line of past states and a line of undone ones.
+// How do undo and redo work? A list of past states and a list of undone states.
 
 export class History<T> {
   private past: T[] = [];
   private undone: T[] = [];
 
-  /** Call with the state as it was before a change. */
+  /** Keep the state before a change. */
   keep(state: T): void {
     if (JSON.stringify(state) === JSON.stringify(this.past.at(-1))) return;
     this.past.push(state);

@@ -1,4 +1,4 @@
-// The pictures on the desk: which tokens are patches, who looks where, and the pictures themselves.
+// What is the state of the Image tab? The pictures, their patches, and where tokens look.
 import { arrange, type Rect } from "../image/arrange";
 import { atPlace, coversOf, patchesOf, type Cover, type Patch } from "../image/patches";
 import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks";
@@ -21,9 +21,9 @@ export class ImageDesk {
   private refused: { name: string; why: string } | undefined = $state.raw();
   private loaded: { input: number; pictures: Loaded[] } | undefined = $state.raw();
   failure: string | undefined = $state();
-  /** Where the picked patch lies, for layers that number patches otherwise. */
+  /** The place of the picked patch, since layers may number patches differently. */
   private place: { stream: string; position: number; patch: Patch | undefined } | undefined;
-  /** As what a patch is picked next. */
+  /** The side on which the next patch is picked. */
   private nextSide: TokenPick["side"] = $state("query");
 
   readonly input: InputInfo | undefined = $derived.by(() => this.desk.one.ready?.input);
@@ -32,15 +32,15 @@ export class ImageDesk {
   readonly queries: (Patch | undefined)[] = $derived.by(() => placesIn(this.queryStream));
   readonly same: boolean = $derived.by(() => this.queryStream === this.keyStream);
   readonly keys: (Patch | undefined)[] = $derived.by(() => (this.same ? this.queries : placesIn(this.keyStream)));
-  /** Streams of the input that have patches; none where the input has no picture. */
+  /** Streams of the input that have patches; empty if the input has no picture. */
   readonly patched: string[] = $derived.by(() =>
     (this.input?.streams ?? []).filter((stream) => placesIn(stream).some(Boolean)).map((stream) => stream.name),
   );
   readonly placed: boolean = $derived.by(() => this.queries.some(Boolean) || this.keys.some(Boolean));
 
   readonly covers: Cover[] = $derived.by(() => {
-    const aspects = (this.input?.pictures ?? []).map((one) => one.width / one.height);
-    // Cross-attention has its patches on one side only.
+    const aspects = (this.input?.pictures ?? []).map(({ width, height }) => width / height);
+    // Cross-attention has patches on one side only.
     const all = coversOf(this.queries.some(Boolean) ? this.queries : this.keys, aspects);
     const { picture } = this.desk.picks;
     return all.some((cover) => cover.image === picture) ? all.filter((cover) => cover.image === picture) : all;
@@ -65,20 +65,20 @@ export class ImageDesk {
       ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns)
       : rows;
   });
-  /** As the inspector reads them: words are not merged on a picture. */
+  /** The rows for the inspector; tokens are not merged into words here. */
   readonly shownRows: HeadRows[] = $derived.by(() => (this.rows ? [this.rows] : []));
   readonly looks: Looks | undefined = $derived.by(() => {
     const rows = this.rows;
     if (!rows || rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
     return { weights: dense(rows), m: rows.m, queries: this.queries, keys: this.keys, same: this.same };
   });
-  /** Whether picture and attention are both there. */
+  /** Whether picture and attention are loaded. */
   readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
   readonly approximate: string = $derived.by(() =>
     this.rows && this.rows.k < this.rows.m && this.refused?.name === this.wanted ? this.refused.why : "",
   );
 
-  /** The patch or other token whose view is on the picture: the picked one, else the one under the cursor. */
+  /** The token whose weights are on the picture: the picked one, or else the one under the cursor. */
   readonly token: TokenPick | null = $derived.by(() => {
     const { token, pinned } = this.desk.picks;
     const chosen = pinned ? token : (this.desk.hover ?? token);
@@ -94,15 +94,15 @@ export class ImageDesk {
   readonly marks: Mark[] = $derived.by(() => {
     const { arrows, flows: all, flowsFrom } = this.desk.picks;
     if (!this.looks || !(arrows || all)) return [];
-    const found = all ? flows(this.looks, flowsFrom) : strongest(this.looks);
+    const marks = all ? flows(this.looks, flowsFrom) : strongest(this.looks);
     const { token } = this;
-    if (!token) return found;
-    return found.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
+    if (!token) return marks;
+    return marks.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
   });
 
   private readonly shown: boolean = $derived.by(() => this.desk.about.pictures && this.desk.needs("pictures"));
 
-  /** Call while a component starts. */
+  /** Create while a component is initialised. */
   constructor(private readonly desk: Desk) {
     $effect(() => this.fetch());
     $effect(() => this.fetchPictures());
@@ -117,7 +117,7 @@ export class ImageDesk {
     return (side === "query" ? this.queryStream : this.keyStream)?.tokens ?? [];
   }
 
-  /** "row 3, column 5", counted from zero like heads and layers; a token without a place by its text. */
+  /** Name a token: "row 3, column 5", counted from zero as heads are; without a place, its text. */
   nameOf(token: TokenPick): string {
     const info = this.tokensOf(token.side)[token.position];
     const patch = this.placesOf(token.side)[token.position];
@@ -126,7 +126,7 @@ export class ImageDesk {
     return info.row < 0 ? `${picture}patch ${token.position}` : `${picture}row ${info.row}, column ${info.column}`;
   }
 
-  /** Whether a token stands for a part of a picture, be it padding. */
+  /** Tell whether a token is a patch; padding counts too. */
   isPatch(side: TokenPick["side"], position: number): boolean {
     return ((side === "query" ? this.queryStream : this.keyStream)?.image?.data[position] ?? -1) >= 0;
   }
@@ -139,14 +139,14 @@ export class ImageDesk {
     );
   }
 
-  /** A patch is picked as what looks or is looked at; where only one side has patches, as that. */
+  /** Get the side on which a token is picked: the current side, if the token is on it. */
   sideFor(position: number, patch: boolean): TokenPick["side"] {
     const fits = (side: TokenPick["side"]) =>
       position < this.tokensOf(side).length && Boolean(this.placesOf(side)[position]) === patch;
     return fits(this.side) ? this.side : other(this.side);
   }
 
-  /** Looking, or looked at. */
+  /** Pick patches as queries, which look, or as keys, which are looked at. */
   setSide(side: TokenPick["side"]): void {
     this.nextSide = side;
     const { token } = this.desk.picks;
@@ -158,19 +158,19 @@ export class ImageDesk {
   }
 
   private stream(name: string | undefined): Stream | undefined {
-    return this.input?.streams.find((one) => one.name === name);
+    return this.input?.streams.find((stream) => stream.name === name);
   }
 
-  /** Goes from a tower without patches to one that has some. */
+  /** Go from a tower without patches to a tower with patches. */
   toPatches(): void {
     if (!this.input || this.placed) return;
-    const found = this.desk.about.towers.find((tower) =>
+    const withPatches = this.desk.about.towers.find((tower) =>
       tower.layers.some((layer) => this.patched.includes(layer.queries) || this.patched.includes(layer.keys)),
     );
-    if (found && found.name !== this.desk.tower.name) this.desk.setTower(found.name);
+    if (withPatches && withPatches.name !== this.desk.tower.name) this.desk.setTower(withPatches.name);
   }
 
-  /** Layers may order their patches in other ways, or have fewer: the picked place stays, not its number. */
+  /** Keep the picked place, not its number: layers may order patches differently, or have fewer. */
   private keepPlace(): void {
     const { token } = this.desk.picks;
     const stream = (token?.side === "key" ? this.keyStream : this.queryStream)?.name;
@@ -178,10 +178,10 @@ export class ImageDesk {
     const places = this.placesOf(token.side);
     const before = this.place;
     if (before && before.stream !== stream && before.position === token.position && before.patch) {
-      const found = atPlace(places, before.patch);
-      if (found && found.position !== token.position)
-        this.desk.picks.token = { side: token.side, position: found.position };
-      this.place = { stream, position: found?.position ?? token.position, patch: found };
+      const patch = atPlace(places, before.patch);
+      if (patch && patch.position !== token.position)
+        this.desk.picks.token = { side: token.side, position: patch.position };
+      this.place = { stream, position: patch?.position ?? token.position, patch };
     } else this.place = { stream, position: token.position, patch: places[token.position] };
   }
 
@@ -216,7 +216,7 @@ export class ImageDesk {
     );
   }
 
-  /** A saved page may carry only the strongest keys of each row: better than nothing, and told. */
+  /** Use the strongest keys of each row, and say so: a saved page may contain nothing else. */
   private makeDo(name: string, why: string): void {
     if (this.wanted !== name) return;
     this.refused = { name, why };

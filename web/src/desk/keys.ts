@@ -1,9 +1,9 @@
-// What the keys do, once for the handler and once for the list that `?` shows.
+// What does each key do? One table for the handler and for the list that `?` shows.
 import type { Desk } from "./desk.svelte";
 import { tabsOf } from "./tab";
 import { hideAtHover } from "./tokens";
 
-/** A key in the list; those without more are listened for where they apply. */
+/** A key in the list; a `Shown` that is not a `Key` is handled by the part of the page where it applies. */
 export interface Shown {
   shown: string;
   does: string;
@@ -14,9 +14,9 @@ export interface Key extends Shown {
   act(desk: Desk, frame: Frame): unknown;
 }
 
-/** What a key may ask of what stands around the panel. */
+/** What a key may ask of the frame around the panel. */
 export interface Frame {
-  /** Opens the controls and puts the cursor into one of them. */
+  /** Open the controls and put the cursor into one of them. */
   focusControl(selector: string): void;
   listKeys(): void;
 }
@@ -26,33 +26,38 @@ const EVERYWHERE: Key[] = [
   { key: "ArrowRight", shown: "→", does: "next head", act: (desk) => desk.step(1, 0) },
   { key: "ArrowUp", shown: "↑", does: "layer above", act: (desk) => desk.step(0, -1) },
   { key: "ArrowDown", shown: "↓", does: "layer below", act: (desk) => desk.step(0, 1) },
-  { key: "Enter", shown: "Enter", does: "into the head", act: (desk) => desk.tab.into?.(desk) },
-  { key: "Escape", shown: "Esc", does: "let go of the token, then back to all heads", act: (desk) => desk.out() },
+  { key: "Enter", shown: "Enter", does: "open the head", act: (desk) => desk.tab.into?.(desk) },
+  { key: "Escape", shown: "Esc", does: "release the token; again: back to all heads", act: (desk) => desk.out() },
   { key: "[", shown: "[", does: "previous input", act: (desk) => desk.stepInput(-1) },
   { key: "]", shown: "]", does: "next input", act: (desk) => desk.stepInput(1) },
-  { key: "w", shown: "w", does: "tokens or whole words", act: (desk) => desk.sieve({ words: !desk.picks.words }) },
+  {
+    key: "w",
+    shown: "w",
+    does: "switch between tokens and whole words",
+    act: (desk) => desk.sieve({ words: !desk.picks.words }),
+  },
   { key: "h", shown: "h", does: "hide or show the token under the cursor", act: hideAtHover },
   { key: "u", shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
   { key: "r", shown: "r", does: "redo", act: (desk) => desk.redo() },
-  { key: "?", shown: "?", does: "this list", act: (_desk, frame) => frame.listKeys() },
+  { key: "?", shown: "?", does: "show this list", act: (_desk, frame) => frame.listKeys() },
 ];
 
 const ELSEWHERE: Shown[] = [
   { shown: "Space", does: "pin the token in focus" },
   { shown: "Home End", does: "first or last token, in a token column" },
-  { shown: "Ctrl Z", does: "undo; with Shift redo" },
+  { shown: "Ctrl Z", does: "undo; with Shift: redo" },
   { shown: "Shift click", does: "hide or show a token" },
 ];
 
 const ways = (desk: Desk): Key[] => tabsOf(desk).flatMap((tab) => tab.ways ?? []);
 
-/** Every key that does something on this page, each once. */
+/** List every key of this page, each once. */
 export function listed(desk: Desk): Shown[] {
-  const own = tabsOf(desk).flatMap((tab) => tab.keys ?? []);
-  return [...new Set([...EVERYWHERE, ...ways(desk), ...own, ...ELSEWHERE])];
+  const tabKeys = tabsOf(desk).flatMap((tab) => tab.keys ?? []);
+  return [...new Set([...EVERYWHERE, ...ways(desk), ...tabKeys, ...ELSEWHERE])];
 }
 
-/** Returns whether the key was one of ours. */
+/** Do what a key is for; return whether the page has this key. */
 export function pressed(desk: Desk, event: KeyboardEvent, frame: Frame): boolean {
   if (event.altKey) return false;
   if (event.ctrlKey || event.metaKey) {
@@ -61,8 +66,8 @@ export function pressed(desk: Desk, event: KeyboardEvent, frame: Frame): boolean
     else desk.undo();
     return true;
   }
-  const own = (desk.tab.keys ?? []).filter((key) => "key" in key);
-  const key = [...own, ...EVERYWHERE, ...ways(desk)].find((one) => one.key === event.key);
+  const tabKeys = (desk.tab.keys ?? []).filter((key) => "key" in key);
+  const key = [...tabKeys, ...EVERYWHERE, ...ways(desk)].find((candidate) => candidate.key === event.key);
   key?.act(desk, frame);
   return key !== undefined;
 }

@@ -1,4 +1,4 @@
-// The map on the desk: its data as they arrive, what is searched for, and what stands out.
+// What is the state of the map? Its data, the search, and the marked points.
 import { loadPicture } from "../image/picture";
 import { colouring, type Colouring } from "../map/colouring";
 import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data";
@@ -18,20 +18,20 @@ export class MapDesk {
   private measured: { name: string; norms: Norms } | undefined = $state.raw();
   ranked: Ranked[] = $state.raw([]);
   progress: MapProgress | undefined = $state.raw();
-  /** Point under the cursor: its head, and its number on the map. */
+  /** The point under the cursor: its head, and its number on the map. */
   hover: { head: number; at: number } | null = $state.raw(null);
-  /** All pictures of the atlas on one sheet, in the finest size that was needed so far. */
+  /** All pictures of the atlas on one sheet, in the finest size needed so far. */
   sheet: { thumbs: Thumbs; bitmap: ImageBitmap } | undefined = $state.raw();
   private askedSheet = -1;
-  /** What is being done that takes a while, and what went wrong with it. */
+  /** The action that runs now, and what went wrong with the last one. */
   busy = $state("");
   trouble = $state("");
 
   readonly info: MapInfo | undefined = $derived.by(
-    () => this.desk.about.maps.find((one) => one.name === this.desk.picks.map) ?? this.desk.about.maps[0],
+    () => this.desk.about.maps.find(({ name }) => name === this.desk.picks.map) ?? this.desk.about.maps[0],
   );
   readonly group: MapGroup | undefined = $derived.by(
-    () => this.info?.groups.find((one) => one.heads.includes(this.desk.focus)) ?? this.info?.groups[0],
+    () => this.info?.groups.find(({ heads }) => heads.includes(this.desk.focus)) ?? this.info?.groups[0],
   );
   private readonly name = $derived.by(() =>
     this.info && this.group ? `${this.info.name}/${this.group.name}/${this.desk.about.added.join()}` : "",
@@ -42,7 +42,7 @@ export class MapDesk {
   readonly norms: Norms | undefined = $derived.by(() =>
     this.data && this.measured?.name === this.name ? this.measured.norms : undefined,
   );
-  /** Number of the head that fills the view; −1 in the matrix. */
+  /** Number of the head that fills the view; −1 while all heads are in view. */
   readonly single: number = $derived.by(() =>
     this.data && this.desk.mapHead ? this.data.names.indexOf(this.desk.mapHead) : -1,
   );
@@ -54,7 +54,7 @@ export class MapDesk {
   readonly matched: Matched = $derived.by(() =>
     matching(this.data?.texts ?? [], this.desk.picks.search, this.desk.picks.searchKind),
   );
-  /** A byte a point: whether it was found; null where nothing is searched for. */
+  /** For each point, whether the search found it (1) or not (0); null without a search. */
   readonly hits: Uint8Array | null = $derived.by(() => {
     const { data, matched } = this;
     const texts = matched.texts;
@@ -64,21 +64,21 @@ export class MapDesk {
     const { data, hits } = this;
     return data && hits ? countFound(hits, data.input, data.queries) : null;
   });
-  /** Point of the picked token; −1 where none is picked or it is not on this map. */
+  /** Number of the point of the picked token; −1 if none is picked or it is not on this map. */
   readonly picked: number = $derived.by(() => {
     const { token, input, pinned } = this.desk.picks;
     return this.data && token && pinned ? pointOf(this.data, input, token.side, token.position) : -1;
   });
-  /** What stands out: the input of the picked token, else what was found. */
+  /** The marked points: the input of the picked token, or else what the search found. */
   readonly marks: Uint8Array | null = $derived.by(() => {
     const { data } = this;
     const { token, pinned, input } = this.desk.picks;
     const added = this.desk.about.added.includes(input);
     if (!data || !((token && pinned) || (added && !this.hits))) return this.hits;
-    return Uint8Array.from(data.input, (one) => Number(one === input));
+    return Uint8Array.from(data.input, (number) => Number(number === input));
   });
 
-  /** Call while a component starts. */
+  /** Create while a component is initialised. */
   constructor(private readonly desk: Desk) {
     $effect(() => this.fetch());
     $effect(() => this.measure());
@@ -105,7 +105,7 @@ export class MapDesk {
     if (this.name === name) this.loaded = { name, all, data: mapData(about, all.places, all.points) };
   }
 
-  /** Asks for a sheet of pictures; a coarser one stays in use until it is here. */
+  /** Load a sheet of pictures; a coarser one stays in use until then. */
   wantSheet(level: number): void {
     if (level <= this.askedSheet) return;
     this.askedSheet = level;
@@ -142,7 +142,7 @@ export class MapDesk {
     const { data, hits } = this;
     this.ranked = [];
     if (!data || !hits) return undefined;
-    // Typing goes on while the heads are compared.
+    // Later, so that typing is not delayed by the comparison of heads.
     const timer = setTimeout(() => (this.ranked = ranking(data.heads, data, sidesOf(hits, data.queries))), 60);
     return () => clearTimeout(timer);
   }
@@ -158,13 +158,13 @@ export class MapDesk {
     Object.assign(this.desk.picks, { inHead: false, camera: null });
   }
 
-  /** Another map, or the same in another number of dimensions. */
+  /** Show the map of a method and a number of dimensions. */
   choose(method: string, dims: number): void {
-    const found = this.desk.about.maps.find((one) => one.method === method && one.dims === dims);
-    if (found) this.desk.picks.map = found.name;
+    const info = this.desk.about.maps.find((known) => known.method === method && known.dims === dims);
+    if (info) this.desk.picks.map = info.name;
   }
 
-  /** A point of the map is a token of an input: the same pick as in the close-ups. */
+  /** Pick the token of a point, as in the other tabs; pick it again to release it. */
   pick(at: number): void {
     const { data, desk } = this;
     if (!data) return;
@@ -176,7 +176,7 @@ export class MapDesk {
   }
 
   async add(text: string): Promise<void> {
-    const done = await this.act("add", { text, second: null }, "The model reads the text…");
+    const done = await this.act("add", { text, second: null }, "The model is reading the text…");
     if (!done) return;
     await this.renew();
     this.desk.setInput(done.input);
@@ -191,7 +191,7 @@ export class MapDesk {
     this.progress = await this.act("cancel", {}, "");
   }
 
-  /** Watches a layout that is being computed; also one that was started before this page opened. */
+  /** Follow the computation of a map until it ends. */
   async follow(): Promise<void> {
     while (this.progress?.state === "running") {
       await new Promise((done) => setTimeout(done, POLL));

@@ -1,4 +1,4 @@
-// One input on the desk: its tokens and the rows of the picked heads as all the filters leave them.
+// Which tokens and rows of one input are shown, after all filters?
 import { untrack } from "svelte";
 import { byNorm, hide, rowNorms } from "../weights/hide";
 import { linesOf, type Lines, type Sieve } from "../weights/lines";
@@ -8,13 +8,13 @@ import type { Desk } from "./desk.svelte";
 import { placeOf, tokensOf, type Scene } from "./store";
 import { setOf } from "./tokens";
 
-/** More numbers than this are not asked for at once. */
+/** The most weights to load at once. */
 const MOST = 16_000_000;
 
 export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export class Pane {
-  /** All layers, and before them the one that is looked at first. */
+  /** All layers; `opening` is the layer in view, which arrives earlier. */
   private scene: Scene | undefined = $state.raw();
   private opening: Scene | undefined = $state.raw();
   failure: string | undefined = $state();
@@ -23,10 +23,10 @@ export class Pane {
   private norms: { name: string; norms: Float32Array[] } | undefined = $state.raw();
   private noNorms: string | undefined = $state();
 
-  /** The scene that fits the picks, with their layer at least; nothing while it is on its way. */
+  /** The scene of the picks with at least their layer; undefined while it is loading. */
   readonly ready: Scene | undefined = $derived.by(() => {
     const { opening } = this;
-    // Asked first: what is drawn from it must not be drawn again when the other layers come.
+    // First choice, so that the view is not drawn again when the other layers arrive.
     return opening && this.fits(opening) && placeOf(opening, this.desk.place.layer) >= 0 ? opening : this.whole;
   });
   /** The same with all layers. */
@@ -46,7 +46,7 @@ export class Pane {
   );
   private readonly wantsExact = $derived.by(() => {
     const { words, view, other } = this.desk.picks;
-    // Of a key that was not sent nobody can say whether it became stronger or weaker.
+    // Without the weights of all keys, changes and sums would be wrong.
     return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || other !== null;
   });
 
@@ -72,7 +72,7 @@ export class Pane {
 
   readonly note: string = $derived.by(() => {
     if (this.noNorms && this.desk.picks.valueWeighted) return this.noNorms;
-    // Rounding alone is too little to be seen; what is missing is not.
+    // Rounding cannot be seen; missing keys can.
     const approximate = this.wantsExact && this.base.some((head) => head.k < head.m);
     if (approximate && this.refused?.name === this.wanted) return `approximate: ${this.refused.why}`;
     return "";
@@ -90,7 +90,7 @@ export class Pane {
     };
   });
 
-  /** Call while a component starts. `input` gives null where there is no second input. */
+  /** Create while a component is initialised; `input` returns null if there is no second input. */
   constructor(
     private readonly desk: Desk,
     private readonly input: () => number | null,
@@ -118,7 +118,7 @@ export class Pane {
         },
       );
     if (!wanted) return this.fetchLayer(number, all);
-    // A large saved page has the layer that it opens with before all others; a server answers all at once.
+    // A large saved page has its first layer before all others; a server sends all layers at once.
     const { view, layer, known } = untrack(() => ({
       view: this.desk.picks.view,
       layer: this.desk.place.layer,
@@ -136,7 +136,7 @@ export class Pane {
       .finally(all);
   }
 
-  /** Asks for the layer in view alone; for all layers of a host that has only these, as a saved page has. */
+  /** Load the layer in view only; or all layers, if the host (such as a saved page) cannot send one. */
   private fetchLayer(number: number, all: () => Promise<void>): void {
     const [tower, layer] = [this.desk.tower, this.desk.place.layer];
     if (untrack(() => this.ready)) return;
@@ -156,7 +156,7 @@ export class Pane {
     if (!scene || !layer || !this.wantsExact || scene.edges.weight.data instanceof Float32Array) return;
     const place = placeOf(scene, layer.layer);
     if (scene.edges.n[place] * scene.edges.m[place] * heads.length > MOST) {
-      this.refused = { name, why: "too many weights to load at once; pick fewer heads" };
+      this.refused = { name, why: "there are too many weights to load at once; pick fewer heads" };
       return;
     }
     this.desk.store
@@ -172,7 +172,8 @@ export class Pane {
     this.noNorms = undefined;
     if (!scene || !this.desk.picks.valueWeighted) return;
     if (!this.desk.layer?.has_vectors)
-      return void (this.noNorms = "value vectors were not captured; lines show plain attention");
+      return void (this.noNorms =
+        "this atlas has no value vectors, so lines show plain attention; capture it again with value vectors");
     const name = this.wanted;
     const asked = this.desk.heads.map((head) =>
       this.desk.store.ask("vectors", scene.input.number, this.desk.nameOf(head)),
@@ -180,8 +181,10 @@ export class Pane {
     Promise.all(asked).then(
       (all) => {
         const norms = all.map(({ value }) => (value ? rowNorms(value.data, value.shape[1]) : null));
-        if (norms.every((one) => one !== null)) this.norms = { name, norms };
-        else this.noNorms = "value vectors were not captured; lines show plain attention";
+        if (norms.every((norm) => norm !== null)) this.norms = { name, norms };
+        else
+          this.noNorms =
+            "this atlas has no value vectors, so lines show plain attention; capture it again with value vectors";
       },
       (error: unknown) => (this.noNorms = sentence(error)),
     );

@@ -1,16 +1,16 @@
-// What the person chose: its start, and how an address holds it.
+// What has the person picked, and how does an address write it?
 import { CHOICES, KIND_COLOURS, START, type About, type LayerInfo, type Picks, type TowerInfo } from "../source/wire";
 import type { Tab } from "./tab";
 
 export { START, type Picks } from "../source/wire";
 
-/** The picks as the desk holds them: heads by names that say tower and layer too, so that nothing is held twice. */
+/** The picks of the desk. Names of heads contain tower and layer, so these are not stored a second time. */
 export type Chosen = Omit<Picks, "tower" | "layer" | "mapHead"> & {
-  /** Whether the map is inside the head in focus; else it shows the matrix of all heads. */
+  /** Whether the first picked head fills the map; otherwise the map shows all heads. */
   inHead: boolean;
 };
 
-/** Head names carry their tower only where there is more than one. */
+/** Write the name of a head, with its tower if the model has several. */
 export function headName(about: About, tower: string, layer: number, head: number): string {
   return `${about.towers.length > 1 ? `${tower}.` : ""}L${layer}H${head}`;
 }
@@ -21,32 +21,33 @@ export interface HeadPlace {
   head: number;
 }
 
+/** Read the name of a head; null if it is not one. */
 export function headPlace(about: About, name: string): HeadPlace | null {
-  const found = /^(?:(.+)\.)?L(\d+)H(\d+)$/.exec(name);
-  if (!found) return null;
-  return { tower: found[1] ?? about.towers[0]?.name ?? "", layer: Number(found[2]), head: Number(found[3]) };
+  const parts = /^(?:(.+)\.)?L(\d+)H(\d+)$/.exec(name);
+  if (!parts) return null;
+  return { tower: parts[1] ?? about.towers[0]?.name ?? "", layer: Number(parts[2]), head: Number(parts[3]) };
 }
 
-/** Where a head is, if this atlas has it. */
+/** Read the name of a head; null if this atlas does not have it. */
 function known(about: About, name: string | null | undefined): HeadPlace | null {
   const place = headPlace(about, name ?? "");
-  const tower = about.towers.find((one) => one.name === place?.tower);
-  const layer = tower?.layers.find((one) => one.layer === place?.layer);
+  const tower = about.towers.find(({ name }) => name === place?.tower);
+  const layer = tower?.layers.find(({ layer }) => layer === place?.layer);
   return place && layer && place.head < layer.heads ? place : null;
 }
 
-/** Returns the picks as an address or Python has them. */
+/** Get the picks in the form of addresses and of Python. */
 export function picksOf({ inHead, ...picks }: Chosen, about: About): Picks {
   const focus = picks.heads[0] ?? "";
   const { tower, layer } = headPlace(about, focus) ?? { tower: about.towers[0]?.name ?? "", layer: 0 };
   return { ...START, ...picks, tower, layer, mapHead: inHead ? focus : null };
 }
 
-/** Returns what this atlas and this tab can show of the picks: what does not exist falls back to what does. */
+/** Get picks that this atlas and this tab can show; what does not exist is replaced by what does. */
 export function fitting(picks: Partial<Picks>, about: About, tab: Tab): Chosen {
   const { tower: _tower, layer: _layer, mapHead, ...rest }: Picks = { ...START, ...picks };
   const inHead = known(about, mapHead) !== null;
-  const has = (input: number | null) => about.inputs.some((one) => one.number === input);
+  const has = (input: number | null) => about.inputs.some(({ number }) => number === input);
   return {
     ...rest,
     inHead,
@@ -59,19 +60,19 @@ export function fitting(picks: Partial<Picks>, about: About, tab: Tab): Chosen {
   };
 }
 
-/** Returns the names of the heads that are meant, all of one layer: those named, else the whole layer. */
+/** List the picked heads, all of one layer: the ones named, or all heads of the layer. */
 function inView(picks: Partial<Picks>, about: About, tab: Tab): string[] {
   const names = [...(picks.heads ?? [])];
   const alone = (heads: string[]) => tab.alone?.({ heads, mapHead: picks.mapHead ?? null });
   const place = known(about, alone([]));
   if (place) return [headName(about, place.tower, place.layer, place.head)];
   const named = names.map((name) => headPlace(about, name)).find((place) => place !== null);
-  const tower = about.towers.find((one) => one.name === (picks.tower || named?.tower)) ?? about.towers[0];
-  const layerNumbered = (number: number | undefined) => tower?.layers.find((one) => one.layer === number);
+  const tower = about.towers.find(({ name }) => name === (picks.tower || named?.tower)) ?? about.towers[0];
+  const layerNumbered = (number: number | undefined) => tower?.layers.find(({ layer }) => layer === number);
   const layer = layerNumbered(picks.layer ?? named?.layer) ?? layerNumbered(named?.layer) ?? tower?.layers[0];
   const heads = headsIn(names, about, tower, layer);
-  const one = alone(heads);
-  return one ? [one] : heads;
+  const only = alone(heads);
+  return only ? [only] : heads;
 }
 
 function headsIn(
@@ -92,7 +93,7 @@ function headsIn(
   return Array.from({ length: layer.heads }, (_, head) => headName(about, tower.name, layer.layer, head));
 }
 
-/** A query string, with only what differs from the start and from the tab that the page opens on; lists as JSON. */
+/** Write the picks as a query string, without those at their start value; lists are JSON. */
 export function toHash(picks: Picks, opening = START.tab): string {
   const out = new URLSearchParams();
   for (const [name, value] of Object.entries(picks)) {
@@ -115,7 +116,7 @@ export function fromHash(hash: string): Partial<Picks> {
   return out as Partial<Picks>;
 }
 
-/** Anyone may write an address: what is not of its kind is left out. */
+/** Read one pick of an address; undefined if it has a wrong type, since anyone can write an address. */
 function read(name: string, text: string): unknown {
   const start = START[name as keyof Picks];
   if (name === "heads") return text.split(",").filter(Boolean);

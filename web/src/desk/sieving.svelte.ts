@@ -1,10 +1,10 @@
-// What is left out of the picture: hidden tokens and filters, with undo.
+// What is left out of the view? Hidden tokens and filters, with undo.
 import { History } from "./history";
 import type { Chosen } from "./picks";
 import type { Tab } from "./tab";
 import { ordered } from "./tokens";
 
-/** What undo brings back: the picks that the tabs name. */
+/** The picks that undo restores; the tabs name them. */
 type Sieved = Partial<Chosen>;
 
 export abstract class Sieving {
@@ -24,7 +24,7 @@ export abstract class Sieving {
   toggleHidden(stream: string, positions: number[]): void {
     const now = this.picks.hidden[stream] ?? [];
     const gone = this.isHidden(stream, positions);
-    this.setHidden(stream, gone ? now.filter((one) => !positions.includes(one)) : [...now, ...positions]);
+    this.setHidden(stream, gone ? now.filter((position) => !positions.includes(position)) : [...now, ...positions]);
   }
 
   setHidden(stream: string, positions: number[]): void {
@@ -39,7 +39,7 @@ export abstract class Sieving {
     this.picks.hidden = {};
   }
 
-  /** A change of filter that undo can take back; one drag of a slider is one change. */
+  /** Change filters; undo reverts it, and one drag of a slider is one change. */
   sieve(change: Sieved): void {
     const what = Object.keys(change).join();
     if (Date.now() - this.lastKept > 600 || what !== this.lastWhat) this.keep();

@@ -1,4 +1,4 @@
-// Remembers what was asked of the source, so that a panel may ask again for free.
+// Which answers of the source are kept, so that a panel can ask again without waiting?
 import { decode } from "../source/packet";
 import type { Source } from "../source/source";
 import {
@@ -12,7 +12,7 @@ import {
 } from "../source/wire";
 import { fromEdges, fromWhole, type HeadRows } from "../weights/rows";
 
-/** An input's tokens and edge lists: what belongs together arrives together. */
+/** Tokens and edge lists of one input, loaded together. */
 export interface Scene {
   input: InputInfo;
   tower: TowerInfo;
@@ -31,7 +31,7 @@ export class Store {
     let answer = this.answers.get(path) as Promise<Answers[K]> | undefined;
     if (!answer) {
       answer = this.source.get(path).then((bytes) => decode<Answers[K]>(bytes));
-      // A failure may pass; it is not remembered.
+      // An error may be temporary, so it is not kept.
       answer.catch(() => this.answers.delete(path));
     }
     this.answers.delete(path);
@@ -40,7 +40,7 @@ export class Store {
     return answer;
   }
 
-  /** Of all layers of a tower, or of one of them, which is there sooner. */
+  /** Load an input with all layers of a tower, or with one layer, which is faster. */
   async scene(number: number, tower: TowerInfo, layer?: number): Promise<Scene> {
     const which = layer === undefined ? [] : [layer];
     const [input, edges] = await Promise.all([
@@ -50,14 +50,14 @@ export class Store {
     return { input, tower, edges };
   }
 
-  /** Exact rows of some heads of a layer. */
+  /** Load the exact rows of some heads of a layer. */
   async exact(scene: Scene, layer: LayerInfo, heads: number[], named: (head: number) => string): Promise<HeadRows[]> {
     const place = placeOf(scene, layer.layer);
     const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
     if (scene.edges.weight.data instanceof Float32Array)
       return heads.map((head) => fromEdges(scene.edges, place, head));
     if (heads.length > 2 && layer.heads * n * m <= LARGEST_ANSWER) {
-      // Stored pages carry rows only; a live one answers a whole layer faster.
+      // A server sends a whole layer faster; a saved page has single rows only.
       const all = await this.ask("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);
       if (all) return heads.map((head) => fromWhole(all.weights.data.subarray(head * n * m, (head + 1) * n * m), n, m));
     }
@@ -81,5 +81,5 @@ export function placeOf(scene: Scene, layer: number): number {
 }
 
 export function tokensOf(scene: Scene, stream: string): TokenInfo[] {
-  return scene.input.streams.find((one) => one.name === stream)?.tokens ?? [];
+  return scene.input.streams.find(({ name }) => name === stream)?.tokens ?? [];
 }

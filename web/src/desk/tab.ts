@@ -1,4 +1,4 @@
-// What the frame and the desk ask a tab. A new tab is a folder in panels/ and its line in panels/tabs.ts.
+// What do the frame and the desk ask a tab? A new tab is a folder in panels/ and a line in panels/tabs.ts.
 import type { Component } from "svelte";
 import type { About, Picks, TokenPick } from "../source/wire";
 import type { Chrome, Desk } from "./desk.svelte";
@@ -6,8 +6,8 @@ import type { Key, Shown } from "./keys";
 import type { Chosen } from "./picks";
 
 /**
- * What a tab may need from the source; what no tab in front needs is not asked for. "layer" is the attention of the
- * one layer in view, "attention" that of all layers.
+ * What a tab needs from the source; only what the current tab needs is loaded. "layer" is the attention of the layer in
+ * view, "attention" that of all layers.
  */
 export type Need = "attention" | "layer" | "pictures" | "map";
 
@@ -19,58 +19,60 @@ export interface Hint {
 export type Part = Component<{ desk: Desk }>;
 
 export interface Tab {
-  /** Its name in addresses and in Python. */
+  /** The name in addresses and in Python. */
   readonly name: string;
   readonly title: string;
-  /** What it shows, in one line. */
+  /** What the tab shows, in one line: the tooltip of its button. */
   readonly about: string;
 
-  /** Whether this atlas has something for it; a tab without this is always there. */
+  /** Tell whether the tab is shown for this atlas; without this it always is. */
   applies?(desk: Desk): boolean;
-  /** Whether pages open on it where neither a link nor the host says otherwise. */
+  /** Tell whether a page opens on this tab, if neither a link nor the host names one. */
   opens?(about: About, chrome: Chrome): boolean;
-  /** Whether the bar of a notebook cell leads to it. */
+  /** Tell whether the bar of a notebook cell has a button for the tab. */
   inCell?(desk: Desk): boolean;
 
+  /** Get the component in the middle of the page. */
   panel(desk: Desk): Part;
+  /** The component on the left. */
   readonly controls?: Part;
-  /** Stands in the inspector, before the input and the model. */
+  /** The component on the right, above the input and the model. */
   readonly inspector?: Part;
-  /** Stands in the bar behind the names of the tabs; `slim` in the bar of a cell. */
+  /** The component in the bar, after the names of the tabs; `slim` is true in a notebook cell. */
   readonly bar?: Component<{ desk: Desk; slim: boolean }>;
 
-  /** What a first visit is told. */
+  /** The hints for a first visit. */
   readonly hints?: readonly Hint[];
-  /** What the status bar says of it: names for tests, and texts. */
+  /** List the texts in the status bar; each has a name for its test id. */
   status?(desk: Desk): { name: string; text: string }[];
-  /** How the status bar calls a token. */
+  /** Name a token for the status bar. */
   tokenName?(desk: Desk, token: TokenPick): string;
-  /** What is always true of its picture, at the end of the status bar. */
+  /** The constant text at the end of the status bar. */
   readonly legend?: string;
 
-  /** Keys while it is in front, and keys that lead to it from everywhere. */
+  /** Keys that work in this tab, and keys that work everywhere and lead to it. */
   readonly keys?: readonly (Key | Shown)[];
   readonly ways?: readonly Key[];
-  /** One step into the head in focus, and one out, once no token is picked. */
+  /** What Enter does, and what Escape does when no token is picked. */
   into?(desk: Desk): void;
   out?(desk: Desk): void;
 
-  /** What it needs from the source: attention, where it does not say. */
+  /** List what the tab needs from the source; without this, attention. */
   needs?(desk: Desk): readonly Need[];
-  /** The one head that it shows; nothing where it shows all that are picked. */
+  /** Get the one head that the tab shows; null or undefined if it shows all picked heads. */
   alone?(picks: Pick<Picks, "heads" | "mapHead">): string | null | undefined;
 
-  /** Picks that undo brings back, and picks whose change is a step of the browser's Back. */
+  /** Picks that undo restores, and picks whose change the browser's Back undoes. */
   readonly undo?: readonly (keyof Chosen)[];
   readonly steps?: readonly (keyof Picks)[];
 
-  /** The name of its figure in a file's name; its own where it does not say. */
+  /** Get the part of an exported file's name; without this, the name of the tab. */
   figureName?(desk: Desk): string;
-  /** Whether this is the view that is offered where another cannot be drawn. */
+  /** Tell whether this is the view offered where another cannot be drawn. */
   isPlain?(desk: Desk): boolean;
 }
 
-/** The tab of that name, or the one that a page opens on: the first that wants to, else the one with the plain view. */
+/** Get the tab of a name, or else the tab that a page opens on: the first that `opens`, or the one with `isPlain`. */
 export function tabNamed(tabs: readonly Tab[], name: string | undefined, about: About, chrome: Chrome): Tab {
   return (
     tabs.find((tab) => tab.name === name) ??

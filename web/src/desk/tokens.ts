@@ -1,4 +1,4 @@
-// Hiding tokens by what they are.
+// Which tokens are hidden together?
 import type { TokenInfo } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 
@@ -11,14 +11,14 @@ export function positionsOf(tokens: TokenInfo[], sort: Sort): number[] {
 
 export const setOf = (positions: Iterable<number> = []): ReadonlySet<number> => new Set(positions);
 
-/** Each position once, in order. */
+/** Sort positions, each once. */
 export const ordered = (positions: Iterable<number>): number[] => [...setOf(positions)].sort((a, b) => a - b);
 
 export function streamsShown(desk: Desk): string[] {
   return [...new Set([desk.layer?.queries ?? "", desk.layer?.keys ?? ""])];
 }
 
-/** Hides or shows the token under the cursor, or else the picked one. */
+/** Hide or show the token under the cursor, or the picked token if there is none. */
 export function hideAtHover(desk: Desk): void {
   const token = desk.hover ?? desk.picks.token;
   if (!token) return;

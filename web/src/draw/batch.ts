@@ -1,24 +1,24 @@
-// Lines sorted into batches of one colour and one opacity, strongest first, for canvas and for SVG alike.
+// How are lines grouped for drawing? In batches of one colour and opacity, strongest first, for canvas and SVG.
 import type { Lines } from "../weights/lines";
 import { tintOf, type Rgb } from "./colour";
 import { LEVELS, makeKernel, type Kernel } from "./kernel";
 
 export interface LineSet {
   lines: Lines;
-  /** null: signed, blue above zero and orange below. */
+  /** null for signed weights: blue above zero, orange below. */
   colour: Rgb | null;
 }
 
 export interface Batch {
   colour: Rgb;
   alpha: number;
-  /** Place of its head among those shown, from −½ to ½: lines of several heads run side by side. */
+  /** Place of the head among those shown, −½ to ½: lines of several heads are side by side. */
   lane: number;
   from: Uint32Array;
   to: Uint32Array;
 }
 
-/** Rows from the first to the last; a line is among them if one of its ends is. */
+/** The rows to draw, first to last; a line is drawn if one of its ends is among them. */
 export interface Range {
   first: number;
   last: number;
@@ -40,7 +40,7 @@ export function batches(sets: LineSet[], range = EVERY, kernel = (shared ??= mak
     const { count, from, to, weight } = lines;
     const lane = (at + 0.5) / sets.length - 0.5;
     new Float32Array(buffer, 0, count).set(weight.subarray(0, count));
-    // Whole heads share these two.
+    // Complete heads share these two arrays.
     if (from !== before?.from) words(1, count).set(from.subarray(0, count));
     if (to !== before?.to) words(2, count).set(to.subarray(0, count));
     before = lines;

@@ -1,5 +1,5 @@
-// Points of every head from one texture, drawn by a list of their numbers. What changes often is small: a byte a
-// point for the colouring and one for marks, a scale of 2 × 256 colours, a few numbers a panel.
+// How are the points of a map drawn with WebGL2? All points are in one texture, and a list has the numbers of those
+// to draw. What changes often is small: two bytes per point (colour, mark), 2 × 256 colours, a few numbers per panel.
 import type { Rgb } from "./colour";
 import { PATCH, ROUND, SQUARE, VERTEX, WIDE_BITS } from "./shaders";
 
@@ -7,15 +7,15 @@ const WIDE = 1 << WIDE_BITS;
 
 export interface CloudData {
   heads: number;
-  /** Points a head; queries come first. */
+  /** Number of points of a head; queries come first. */
   points: number;
   queries: number;
   dims: number;
-  /** (heads, points, dims), 0 to 65535 across each head's box. */
+  /** (heads, points, dims), 0 to 65535 over each head's box. */
   places: Uint16Array;
 }
 
-/** A panel in sight: corner in CSS pixels, how clear it stands, and its head's shape (see `shapeOf`). */
+/** A panel in view: corner in CSS pixels, opacity, and the shape of its head (see `shapeOf`). */
 export interface Cell {
   head: number;
   x: number;
@@ -34,17 +34,17 @@ export interface CloudView {
   size: number;
   dim: number;
   paper: Rgb;
-  /** Column by column. */
+  /** The rotation matrix, column by column. */
   turn: readonly number[];
   room: number;
   normColour: boolean;
   normSize: boolean;
-  /** Side of a patch in CSS pixels; 0 where points are dots. */
+  /** Side of a patch in CSS pixels; 0 if points are dots. */
   thumb: number;
   tinted: boolean;
 }
 
-/** Pictures on one sheet, and each point's part of it in 65535ths (P, 4), empty for what is no patch. */
+/** Pictures on one sheet, and each point's part of it in 65535ths (P, 4), 0 without a patch. */
 export interface CloudSheet {
   bitmap: ImageBitmap;
   boxes: Uint16Array;
@@ -52,7 +52,7 @@ export interface CloudSheet {
 
 export class NoWebGL extends Error {}
 
-/** Pixels up to which a dot is a square. */
+/** Dots up to this many pixels are squares. */
 const SMALL = 2;
 
 export class Cloud {
@@ -63,27 +63,25 @@ export class Cloud {
   private list!: WebGLBuffer;
   private textures!: Record<"places" | "norms" | "scale" | "own" | "cells" | "boxes" | "sheet", WebGLTexture>;
   private data: CloudData | undefined;
-  /** Two bytes a point: value and mark. */
+  /** Two bytes for each point: value and mark. */
   private own = new Uint8Array(0);
   private scale: Uint8Array = new Uint8Array(2 * 256 * 4);
   private norms: Uint8Array | undefined;
   private sheet: CloudSheet | undefined;
   private listed: Uint32Array | undefined;
   private drawn = 0;
-  /** Points that one frame may draw; follows what the machine can do. */
+  /** Number of points that one frame may draw; adapts to the speed of the machine. */
   budget = 200_000;
   lost = false;
 
-  /** `restored` is called when a lost context is whole again and must be drawn. */
+  /** `restored` is called when a lost context is back and must be drawn again. */
   constructor(
     readonly canvas: HTMLCanvasElement,
     restored: () => void,
   ) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, preserveDrawingBuffer: true });
     if (!gl)
-      throw new NoWebGL(
-        "maps are drawn with WebGL2, which this browser does not offer; the text views work without it",
-      );
+      throw new NoWebGL("maps need WebGL2, which this browser does not have; use the Text tab, or another browser");
     this.gl = gl;
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
@@ -148,7 +146,7 @@ export class Cloud {
     if (this.canvas.width !== w || this.canvas.height !== h) [this.canvas.width, this.canvas.height] = [w, h];
   }
 
-  /** Starts the picture anew and draws what fits in one frame; `more` draws on. Both say whether all is there. */
+  /** Clear the picture and draw what fits in one frame; `more` continues. Both return whether all is drawn. */
   draw(view: CloudView, list: Uint32Array, ratio: number): boolean {
     const { gl } = this;
     if (this.lost) return true;
@@ -241,7 +239,7 @@ export class Cloud {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Everything kept here goes to the graphics memory; once at the start, and again after a loss. */
+  /** Send all data to the graphics memory: at the start, and again after a loss of the context. */
   private upload(): void {
     if (!this.data) return;
     const { gl, data } = this;
@@ -256,7 +254,7 @@ export class Cloud {
     this.textures.own = this.table(this.gl.TEXTURE3, this.textures.own, this.own, 2);
   }
 
-  /** A long list as a texture of fixed width; whole rows go up without being copied. */
+  /** Store a long list in a texture of fixed width; complete rows are sent without a copy. */
   private table(
     unit: number,
     old: WebGLTexture,
@@ -321,7 +319,7 @@ function link(gl: WebGL2RenderingContext, fragment: string): Program {
   gl.linkProgram(program);
   if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
     throw new NoWebGL(
-      `this browser's WebGL2 cannot run the map's program (${gl.getProgramInfoLog(program) ?? "no reason given"})`,
+      `the WebGL2 of this browser cannot run the map's program; try another browser (${gl.getProgramInfoLog(program) ?? "no reason given"})`,
     );
   }
   const uniforms: Program["uniforms"] = {};

@@ -1,8 +1,8 @@
-// Colours made in OKLCH, where equal steps look equal; and the scales of weights and signed numbers.
+// Which colours have heads, weights and signed numbers? Colours are made in OKLCH, where equal steps look equal.
 
 export type Rgb = readonly [number, number, number];
 
-/** OKLCH → sRGB bytes; chroma is lowered until the colour exists on a screen. */
+/** Convert OKLCH to sRGB bytes; chroma is lowered until the screen can show the colour. */
 export function oklch(lightness: number, chroma: number, hue: number): Rgb {
   for (let c = chroma; ; c -= 0.01) {
     const rgb = linear(lightness, Math.max(0, c), (hue * Math.PI) / 180);
@@ -32,12 +32,12 @@ function gamma(x: number): number {
 export const css = ([r, g, b]: Rgb): string => `rgb(${r} ${g} ${b})`;
 export const hex = (rgb: Rgb): string => `#${rgb.map((x) => x.toString(16).padStart(2, "0")).join("")}`;
 
-/** How light the lines may be so that they stand out from the page. */
+/** The lightness of lines, so that they can be seen on the page. */
 const LEVELS = { light: [0.6, 0.47, 0.68], dark: [0.74, 0.62, 0.84] } as const;
 
 /**
- * One colour a head: hues evenly round the circle, and neighbours at different lightness,
- * so that those who cannot tell two hues apart still see two colours.
+ * Make one colour for each head: hues evenly around the circle, and neighbours of different lightness,
+ * so that colour-blind people see two colours too.
  */
 export function headColours(count: number, dark: boolean): Rgb[] {
   const levels = LEVELS[dark ? "dark" : "light"];
@@ -55,22 +55,22 @@ export function mix(from: Rgb, to: Rgb, share: number): Rgb {
   return [0, 1, 2].map((at) => Math.round(from[at] + (to[at] - from[at]) * part)) as unknown as Rgb;
 }
 
-/** Returns the colour of a weight: its head's, or by its sign where the head has none. */
+/** Get the colour of a weight: that of its head, or by its sign if the head has none. */
 export const tintOf = (colour: Rgb | null | undefined, weight: number): Rgb =>
   colour ?? (weight < 0 ? NEGATIVE : POSITIVE);
 
-/** Blue above zero, orange below, paler towards it; `most` is where the colour is full. */
+/** Get the colour of a signed number: blue above zero, orange below, paler near zero, full at `most`. */
 export function signed(value: number, most: number, dark: boolean): Rgb {
   const paper = PAPER[dark ? "dark" : "light"];
   return mix(paper, value >= 0 ? POSITIVE : NEGATIVE, most > 0 ? Math.abs(value) / most : 0);
 }
 
-/** Line opacity of a weight: bent a little, so that even attention over many tokens is a haze and not nothing. */
+/** Get the opacity of a line: weight^¾, so that even attention over many tokens can still be seen. */
 export const opacity = (weight: number): number => bent(Math.min(1, Math.abs(weight)));
-/** x^¾, several times as fast as asking for the power. */
+/** Compute x^¾, several times as fast as `**`. */
 export const bent = (x: number): number => Math.sqrt(x * Math.sqrt(x));
 
-/** Heat of a weight from 0 to 1, as 256 colours; √ so that small weights can be told apart. */
+/** Make the 256 colours of the heat scale; √ so that small weights can be distinguished. */
 export function heatScale(dark: boolean): Rgb[] {
   return Array.from({ length: 256 }, (_, at) => {
     const x = at / 255;

@@ -1,10 +1,10 @@
-// Lines laid down as ink, on the processor: without a GPU many times as fast as WebGL or canvas strokes, and the same
-// everywhere. Depth of ink adds up where lines cross, and alpha = 1 − e^(−depth): the same as laying one over the
+// How are very many lines drawn on the processor? As ink: without a GPU much faster than WebGL or canvas strokes, and
+// the same everywhere. Where lines cross, depths add up; alpha = 1 − e^(−depth) is the same as drawing one over the
 // other. Where heads cross, their colours mix by depth, so that none hides another.
 import type { Rgb } from "./colour";
 import { makeKernel, MARGIN, STRIP, type Kernel } from "./kernel";
 
-/** Lines of one colour and depth, from the left edge to the right one; row r is at r·row + lower on either. */
+/** Lines of one colour and depth, from left to right; row r is at r·row + lower on both sides. */
 export interface Stroke {
   colour: Rgb;
   depth: number;
@@ -13,22 +13,22 @@ export interface Stroke {
   to: Uint32Array;
 }
 
-/** And where in the kernel's memory its lines are. */
+/** A stroke and the place of its lines in the kernel's memory. */
 interface Laid extends Stroke {
   place: number;
 }
 
-/** Lines between two chances to stop. */
+/** Number of lines between two points where the work may stop. */
 const SOME = 8192;
-/** Among very many lines, those fainter than this are haze: drawn at half the size, for half of the work. */
+/** Of very many lines, fainter ones are haze: drawn at half the size, for half of the work. */
 export const CROWD = 20_000;
 const HAZE = 0.02;
-/** Alpha by 256ths of depth. */
+/** Alpha for each 256th of depth. */
 const ALPHA = Uint8Array.from({ length: 1536 }, (_, at) => Math.round(255 * (1 - Math.exp(-(at + 0.5) / 256))));
 
-/** A picture, made strip by strip, so that all that is written to stays in the cache. */
+/** A picture, drawn strip by strip, so that the memory in use stays in the cache. */
 export class Ink {
-  /** Where in the kernel's memory things are: depth of a strip, and of haze behind two strips; alphas; pixels; lines. */
+  /** Places in the kernel's memory: depth of a strip, and of haze behind two strips; alphas; pixels; lines. */
   private readonly wet = 0;
   private readonly haze: number;
   private readonly alphas: number;
@@ -54,13 +54,13 @@ export class Ink {
     );
   }
 
-  /** Makes the picture anew, from the left to the right; stops now and then. */
+  /** Draw the picture again, from left to right; yields regularly. */
   *lay(strokes: Stroke[], row: number, thick: number): Generator<void, void> {
     const { kernel, width, height } = this;
     const count = strokes.reduce((sum, { from }) => sum + from.length, 0);
     const laid = this.load(strokes, count);
     const faint = ({ depth }: Stroke) => count > CROWD && depth < HAZE;
-    const [clear, hazy] = [laid.filter((one) => !faint(one)), laid.filter(faint)];
+    const [clear, hazy] = [laid.filter((stroke) => !faint(stroke)), laid.filter(faint)];
     for (let left = 0; left < width; left += STRIP) {
       if (left % (2 * STRIP) === 0 && hazy.length > 0) {
         this.dry();
@@ -80,19 +80,19 @@ export class Ink {
     }
   }
 
-  /** Some strokes in one strip. Haze is as wide as other lines, but on a picture of half the size: so half as deep. */
+  /** Draw strokes in one strip. Haze is as wide as other lines on a picture of half the size, so it is half as deep. */
   private *strip(strokes: Laid[], left: number, row: number, thick: number, half: 1 | 2): Generator<void, void> {
     const [across, down, wet] = [this.width / half, this.height / half, half === 2 ? this.haze : this.wet];
     const wide = Math.min(STRIP, Math.ceil(across - left / half));
     let since = 0;
     for (const { colour, depth, lower, from, place } of strokes) {
       for (let start = 0; start < from.length; start += SOME) {
-        const some = Math.min(SOME, from.length - start);
+        const count = Math.min(SOME, from.length - start);
         this.kernel.lay(
           wet,
           place + 4 * start,
           place + 4 * (from.length + start),
-          some,
+          count,
           row / half,
           lower / half,
           thick,
@@ -105,19 +105,19 @@ export class Ink {
           across,
           down,
         );
-        if ((since += some) < SOME) continue;
+        if ((since += count) < SOME) continue;
         yield;
         since = 0;
       }
     }
   }
 
-  /** All lines into the kernel's memory. */
+  /** Copy all lines into the kernel's memory. */
   private load(strokes: Stroke[], count: number): Laid[] {
     this.kernel.reserve(this.lines + 8 * count);
     const { buffer } = this.kernel.memory;
     new Uint8Array(buffer, this.alphas).set(ALPHA);
-    new Uint8Array(buffer, this.wet, 2 * this.haze).fill(0); // of a picture that was given up
+    new Uint8Array(buffer, this.wet, 2 * this.haze).fill(0); // left by a picture that was stopped
     let place = this.lines;
     return strokes.map((stroke) => {
       const { from, to } = stroke;

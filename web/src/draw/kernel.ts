@@ -1,5 +1,5 @@
-// The inner loops of ink: WebAssembly where a page may run it, else the same in TypeScript.
-// Both write into one memory; places in it are in bytes. What they do is told in ink.wat.
+// What are the inner loops of ink? WebAssembly where a page may run it, otherwise the same in TypeScript.
+// Both write into one memory; places in it are in bytes. ink.wat describes the steps.
 import { bent } from "./colour";
 import wasm from "./ink.wat";
 
@@ -7,14 +7,14 @@ export const STRIP = 32;
 export const MARGIN = 40;
 const THICKEST = 36;
 const PAGE = 65_536;
-/** How many steps of opacity lines are sorted into; fainter than the faintest changes no pixel. */
+/** Number of opacity levels of lines; a fainter line would change no pixel. */
 export const LEVELS = 40;
 const FAINTEST = 0.006;
 const LEAST = FAINTEST ** (4 / 3);
 
 export interface Kernel {
   readonly memory: { readonly buffer: ArrayBuffer };
-  /** Makes sure of so many bytes; what was in them may be lost. */
+  /** Reserve this many bytes; their content may be lost. */
   reserve(bytes: number): void;
   sort(
     weight: number,
@@ -55,7 +55,7 @@ export function makeKernel(): Kernel {
     try {
       compiled = new WebAssembly.Module(Uint8Array.from(atob(wasm), (letter) => letter.charCodeAt(0)));
     } catch {
-      compiled = null; // forbidden by some notebook's policy
+      compiled = null; // some notebooks forbid it
     }
   }
   return compiled ? fast(compiled) : plain();
@@ -91,12 +91,12 @@ export function plain(): Kernel {
       const seen = (row: number) => row >= first && row <= last;
       const counts = words.subarray(ends / 4, ends / 4 + 2 * LEVELS + 1).fill(0);
       for (let at = 0; at < count; at++) {
-        const one = floats[weight / 4 + at];
-        const size = Math.abs(one);
+        const signed = floats[weight / 4 + at];
+        const size = Math.abs(signed);
         bytes[levels + at] = LEVELS;
         if (size < LEAST || !(seen(words[from / 4 + at]) || seen(words[to / 4 + at]))) continue;
         const level = Math.round(LEVELS * bent(Math.min(1, size))) || 1;
-        counts[(bytes[levels + at] += one < 0 ? -level : level)]++;
+        counts[(bytes[levels + at] += signed < 0 ? -level : level)]++;
       }
       let sum = 0;
       for (let level = 0; level < counts.length; level++) [counts[level], sum] = [sum, sum + counts[level]];

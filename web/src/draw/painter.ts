@@ -1,29 +1,29 @@
-// Paints lines on a canvas: few at once, very many in slices, with the strongest before all.
+// How are lines painted on a canvas? A few at once; very many in slices, the strongest first.
 import { batches, type Batch, type LineSet, type Range } from "./batch";
 import { CROWD, depthOf, Ink, type Stroke } from "./ink";
 import { AFTER_FRAME, AT_ONCE, Slices } from "./slices";
 
-/** Where lines run: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, all in CSS pixels. */
+/** The place of lines: from x0 to x1, row r at (r + ½)·row − top plus the head's lane, in CSS pixels. */
 export interface Place {
   x0: number;
   x1: number;
   row: number;
-  /** How many rows there are, in view or not. */
+  /** Number of rows, in view or not. */
   rows: number;
   top: number;
   width: number;
   height: number;
   thick: number;
-  /** How far apart the first and the last head's lanes are. */
+  /** Distance between the lanes of the first and the last head. */
   spread: number;
 }
 
-/** Enough to tell heads apart, little enough that a line still ends at its token. */
+/** Get the distance of lanes: enough to distinguish heads, but each line still ends at its token. */
 export const spreadOf = (row: number, heads: number): number => Math.min(row * 0.6, heads * 2);
 
-/** Lines drawn at once. Of more, so many of the strongest are shown before the others are laid. */
+/** Number of lines drawn at once. Of more lines, this many of the strongest are shown before the others. */
 const FEW = 4000;
-/** More pixel steps than this, and a dense screen is painted at single density: haze needs no detail. */
+/** With more pixel steps than this, a dense screen is painted at single density: haze needs no detail. */
 const DENSE = 30_000_000;
 
 export function sized(
@@ -37,23 +37,23 @@ export function sized(
     canvas.width = w;
     canvas.height = h;
   }
-  // Pixels come from the processor, so a canvas on the GPU would only have to wait for them.
+  // The processor makes the pixels, so a canvas on the GPU would only wait for them.
   const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
   return context;
 }
 
-/** Only the lines of tokens in view: one that merely passes by tells nothing and hides the others. */
+/** Get the rows in view: lines that only pass through the view say nothing and hide others. */
 const inView = ({ row, top, height }: Place): Range => ({
   first: Math.ceil(top / row - 1.5),
   last: Math.floor((top + height) / row + 0.5),
 });
 
-/** What is told while lines come: when the strongest are on screen, and when all are. */
+/** Reports while lines are drawn: when the strongest are on screen, and when all are. */
 export interface Told {
   begun?: () => void;
-  /** With the share of their strength that they were drawn at. */
+  /** `strength`: the strength at which lines were drawn, 0 to 1. */
   done?: (strength: number) => void;
 }
 
@@ -103,18 +103,18 @@ export class Painter {
   }
 }
 
-/** Those that come first and are so many lines at the most, but one stroke at least. Batches come strongest first. */
+/** Get the first batches with at most this many lines, but at least one; batches are sorted, strongest first. */
 function strongest(strokes: Stroke[], most: number): Stroke[] {
   let left = most;
   const at = strokes.findIndex((stroke) => (left -= stroke.from.length) < 0);
   return at < 0 ? strokes : strokes.slice(0, Math.max(1, at));
 }
 
-/** Lines that would cover this much of the paper side by side still show a pattern; more is a blot. */
+/** Lines that cover up to this share of the paper still show a pattern; more would be a solid block. */
 const FULLEST = 0.8;
 const SAMPLE = 64;
 
-/** 1 for most inputs; less where so many lines cross that they would be one solid block. Of very many, a sample tells. */
+/** Get the strength of lines: 1, or less where lines would be a solid block; estimated from a sample if very many. */
 export function strengthFor(all: Batch[], { x0, x1, row, rows, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
   let ink = 0;

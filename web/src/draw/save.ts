@@ -1,4 +1,4 @@
-// Hands a figure to the person as a file.
+// How is a figure saved as a file?
 
 function offer(blob: Blob, name: string): void {
   const link = document.createElement("a");
@@ -12,7 +12,7 @@ export function saveSvg(svg: string, name: string): void {
   offer(new Blob([svg], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-/** Twice the size on screen, so that it prints well; less for what would not fit a canvas. */
+/** Save a PNG of twice the size on screen, to print well; less if it does not fit on a canvas. */
 export async function savePng(svg: string, name: string): Promise<void> {
   const picture = new Image();
   const address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
@@ -25,6 +25,6 @@ export async function savePng(svg: string, name: string): Promise<void> {
   canvas.height = picture.height * scale;
   canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
-  if (!blob) throw new Error("the picture is too large for this browser; export it as SVG");
+  if (!blob) throw new Error("the picture is too large for a PNG in this browser; export it as SVG");
   offer(blob, `${name}.png`);
 }

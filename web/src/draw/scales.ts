@@ -1,4 +1,4 @@
-// Continuous scales in which equal steps look about equal: after ColorBrewer's and matplotlib's, by a few stops each.
+// Which continuous colour scales are there? Those of ColorBrewer and matplotlib, by a few stops each.
 import type { Rgb } from "./colour";
 
 const STOPS = {
@@ -11,7 +11,7 @@ const STOPS = {
 
 export type ScaleName = keyof typeof STOPS;
 
-/** The part of a scale that stands out from the page: its palest end is lost on white, its darkest on black. */
+/** The part of a scale that can be seen on the page: not its palest end on white, not its darkest on black. */
 const PART = { light: [0.24, 1], dark: [0.2, 0.76] } as const;
 const PART_VIRIDIS = { light: [0, 0.95], dark: [0.14, 1] } as const;
 

@@ -1,8 +1,8 @@
-// What is on screen as a figure, for panels that are made of drawings, words and tables: everything keeps its place.
+// How are panels of drawings, texts and tables exported? Everything keeps its place on screen.
 import { css, PAPER } from "./colour";
 import { Figure } from "./svg";
 
-/** Looks that come from style sheets and would be lost in a file of its own. */
+/** Styles that come from style sheets, which a file does not have. */
 const LOOKS = ["fill", "stroke", "stroke-width", "font-size", "text-anchor", "opacity"];
 
 export function screenFigure(root: HTMLElement, dark: boolean): string {
@@ -15,14 +15,14 @@ export function screenFigure(root: HTMLElement, dark: boolean): string {
     css(PAPER[dark ? "dark" : "light"]),
     dark ? "#e6e7ea" : "#1b1d22",
   );
-  for (const one of root.querySelectorAll("svg")) figure.drawing(standing(one, ...place(one.getBoundingClientRect())));
-  for (const one of root.querySelectorAll("canvas")) {
-    const box = one.getBoundingClientRect();
-    figure.picture(one.toDataURL("image/png"), ...place(box), box.width, box.height);
+  for (const svg of root.querySelectorAll("svg")) figure.drawing(standing(svg, ...place(svg.getBoundingClientRect())));
+  for (const canvas of root.querySelectorAll("canvas")) {
+    const box = canvas.getBoundingClientRect();
+    figure.picture(canvas.toDataURL("image/png"), ...place(box), box.width, box.height);
   }
-  for (const one of root.querySelectorAll<HTMLElement>("i, .aa-ramp")) {
-    const { backgroundColor, backgroundImage } = getComputedStyle(one);
-    const box = one.getBoundingClientRect();
+  for (const swatch of root.querySelectorAll<HTMLElement>("i, .aa-ramp")) {
+    const { backgroundColor, backgroundImage } = getComputedStyle(swatch);
+    const box = swatch.getBoundingClientRect();
     if (backgroundImage !== "none") ramp(figure, backgroundImage, ...place(box), box.width, box.height);
     else if (backgroundColor !== "rgba(0, 0, 0, 0)") figure.rect(...place(box), box.width, box.height, backgroundColor);
   }
@@ -38,10 +38,10 @@ export function screenFigure(root: HTMLElement, dark: boolean): string {
   return figure.toString();
 }
 
-/** A drawing that needs no style sheet. */
+/** Copy a drawing with all its styles. */
 function standing(svg: SVGSVGElement, x: number, y: number): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  const [from, to] = [svg, copy].map((one) => [...one.querySelectorAll("*")]);
+  const [from, to] = [svg, copy].map((drawing) => [...drawing.querySelectorAll("*")]);
   to.forEach((element, at) => {
     const look = getComputedStyle(from[at]);
     for (const name of LOOKS) element.setAttribute(name, look.getPropertyValue(name));
@@ -54,7 +54,7 @@ function standing(svg: SVGSVGElement, x: number, y: number): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** A scale, from its CSS gradient. */
+/** Draw a colour scale from its CSS gradient. */
 function ramp(figure: Figure, gradient: string, x: number, y: number, width: number, height: number): void {
   const colours = gradient.match(/rgba?\([^)]+\)/g) ?? [];
   const name = `ramp-${Math.round(x)}-${Math.round(y)}`;
@@ -71,7 +71,7 @@ interface Line {
   look: CSSStyleDeclaration;
 }
 
-/** What menus say. */
+/** Write the chosen texts of menus. */
 function chosen(root: HTMLElement): Line[] {
   return [...root.querySelectorAll("select")].map((menu) => ({
     words: menu.selectedOptions[0]?.text ?? "",
@@ -80,9 +80,9 @@ function chosen(root: HTMLElement): Line[] {
   }));
 }
 
-/** Words outside of drawings and menus, by the lines that the browser broke them into. */
+/** List the texts outside of drawings and menus, by the lines on screen. */
 function lines(root: HTMLElement): Line[] {
-  const found: Line[] = [];
+  const lines: Line[] = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const parent = node.parentElement;
@@ -97,8 +97,8 @@ function lines(root: HTMLElement): Line[] {
       if (box.width === 0) continue;
       const shown = look.textTransform === "uppercase" ? word.toUpperCase() : word;
       if (last && Math.abs(last.box.top - box.top) < 2) last.words += ` ${shown}`;
-      else found.push((last = { words: shown, box, look }));
+      else lines.push((last = { words: shown, box, look }));
     }
   }
-  return found;
+  return lines;
 }

@@ -1,6 +1,6 @@
-// The programs of a point: where it falls, and what colour it has. Colour is looked up, never stored per point and head.
+// Where is a point of the map, and which colour has it? Colours are looked up, not stored for each point and head.
 
-/** Texels a row of the textures that hold long lists; a power of two, so that a number splits by bits. */
+/** Texels in a row of the textures with long lists; a power of two, so that a number is split by its bits. */
 export const WIDE_BITS = 12;
 
 export const VERTEX = `#version 300 es
@@ -66,7 +66,7 @@ void main() {
   int shade = normColour ? int(norm * 255.0 + 0.5) : int(byte.x);
   vec3 tint = texelFetch(scale, ivec2(shade, at < queries ? 0 : 1), 0).rgb;
   bool marked = byte.y > 0u;
-  // Flat maps have no front; points are shuffled in depth, so that neither queries nor keys cover the others.
+  // 2-D maps have no depth; points get a random one, so that neither queries nor keys cover the others.
   float far = deep ? 0.5 - seen.z : shuffled(at);
   float back = marked ? 0.0 : dim;
   if (deep) back = 1.0 - (1.0 - back) * (1.0 - 0.45 * clamp(far, 0.0, 1.0));
@@ -86,7 +86,7 @@ void main() {
   gl_PointSize = max(1.0, radius + edge);
 }`;
 
-/** Dots of a pixel or two: nothing to round off, so what lies behind is never worked out. */
+/** Dots of one or two pixels: squares. Without `discard` the GPU can skip hidden points. */
 export const SQUARE = `#version 300 es
 precision mediump float;
 flat in vec3 colour;
@@ -110,7 +110,7 @@ void main() {
   ink = vec4(colour * alpha, alpha);
 }`;
 
-/** Patches as the patches themselves, framed by their colour or tinted with it; other tokens stay dots. */
+/** Points as patches, framed in their colour or tinted with it; other tokens are dots. */
 export const PATCH = `#version 300 es
 precision highp float;
 uniform sampler2D sheet;
@@ -136,7 +136,7 @@ void main() {
   vec2 inside = (gl_PointCoord - 0.5) / shape + 0.5;
   if (inside != clamp(inside, 0.0, 1.0)) discard;
   vec2 rim = (0.5 - abs(inside - 0.5)) * shape * radius;
-  // Half a texel inside, so that no neighbour on the sheet shines in.
+  // Half a texel inside, so that no neighbour on the sheet is visible.
   vec2 half_ = 0.5 / sheetSize;
   vec3 seen = texture(sheet, clamp(mix(area.xy, area.zw, inside), area.xy + half_, area.zw - half_)).rgb;
   vec3 body = mix(mix(seen, paper, fade), colour, tinted);

@@ -1,10 +1,10 @@
-// Long work, a slice at a time. Not by frames: a slow screen would hold it up, and nobody sees half of it anyway.
+// How is long work done without blocking the page? In slices. Not one for each frame: a slow screen would delay it.
 
-/** How long a slice may take (ms), so that the page still answers. */
+/** The longest slice (ms), so that the page still reacts. */
 const SLICE = 24;
-/** A first slice for work that is short, or where nothing is on screen yet: there is nothing to answer to. */
+/** A longer first slice (ms), for short work or while nothing is on screen yet. */
 export const AT_ONCE = 400;
-/** No first slice: what is on the page already is shown before the work begins. */
+/** No first slice: the page is shown before the work begins. */
 export const AFTER_FRAME = 0;
 
 export class Slices {
@@ -17,7 +17,7 @@ export class Slices {
     this.bell.port1.onmessage = () => this.slice();
   }
 
-  /** `then` is called in the slice that ends the work. The first slice may be longer, or come after the next frame. */
+  /** Start the work; `then` is called in the last slice. The first slice may be longer, or wait for the next frame. */
   run(work: Iterator<unknown>, then: () => void, first = SLICE): void {
     this.stop();
     this.then = then;

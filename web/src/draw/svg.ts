@@ -1,8 +1,8 @@
-// A figure as text: real letters and real lines, that open anywhere on their own.
+// How is an exported figure written? As SVG with real letters and lines, which needs no other file.
 import type { Batch } from "./batch";
 import { css } from "./colour";
 
-/** No token can become markup; characters that XML forbids become a mark. */
+/** Escape a text, so that no token becomes markup; characters that XML forbids are replaced. */
 export function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
@@ -11,7 +11,7 @@ export function escaped(text: string): string {
 
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
-/** Colours step back by a share. */
+/** Write a filter that reduces colours by a share. */
 const paler = (share: number): string =>
   `<filter id="pale" color-interpolation-filters="sRGB"><feColorMatrix type="saturate" values="${round(1 - share)}"/></filter>`;
 
@@ -77,7 +77,7 @@ export class Figure {
     );
   }
 
-  /** Pixels, where there are too many marks to be drawn one by one; `data` is a data: address. */
+  /** Add pixels, for marks that are too many to draw one by one; `data` is a data: address. */
   picture(data: string, x: number, y: number, width: number, height: number, pale = 0): void {
     if (pale > 0 && !this.parts.includes(paler(pale))) this.parts.push(paler(pale));
     const filter = pale > 0 ? ` filter="url(#pale)"` : "";
@@ -86,12 +86,12 @@ export class Figure {
     );
   }
 
-  /** A drawing of its own, as markup that a serializer made. */
+  /** Add another drawing, as SVG markup. */
   drawing(markup: string): void {
     this.parts.push(markup);
   }
 
-  /** Lines of one colour and opacity as one path. */
+  /** Add lines of one colour and opacity as one path. */
   lines(batch: Batch, line: (from: number, to: number) => [number, number, number, number], thick = 1.5): void {
     const path: string[] = [];
     for (let at = 0; at < batch.from.length; at++) {
@@ -103,7 +103,7 @@ export class Figure {
     );
   }
 
-  /** Cells of one colour as one path. */
+  /** Add cells of one colour as one path. */
   cells(places: readonly (readonly [number, number])[], width: number, height: number, fill: string): void {
     const path = places.map(([x, y]) => `M${round(x)} ${round(y)}h${round(width)}v${round(height)}h${round(-width)}z`);
     this.parts.push(`<path d="${path.join("")}" fill="${fill}"/>`);

@@ -1,10 +1,10 @@
-// Thumbnails of a head's lines, written straight into pixels: their cost depends on their size, not on the tokens.
+// How is the thumbnail of a head drawn? Directly into pixels, so that its cost does not depend on the tokens.
 import type { HeadRows } from "../weights/rows";
 import { bent, type Rgb } from "./colour";
 
 /**
- * Ink per pixel (width·height) of all lines from left to right. Tokens that share a pixel row share a
- * line, so 512 tokens cost no more than the thumbnail is high.
+ * Compute the ink of each pixel (width·height) for all lines. Tokens of the same pixel row share a line,
+ * so 512 tokens cost no more than the height of the thumbnail.
  */
 export function ink(head: HeadRows, width: number, height: number): Float32Array {
   const bins = new Float32Array(height * height);
@@ -22,14 +22,14 @@ export function ink(head: HeadRows, width: number, height: number): Float32Array
 }
 
 function lay(bins: Float32Array, width: number, height: number): Float32Array {
-  const out = new Float32Array(width * (height + 1)); // one row more, so that nothing is checked on the way
+  const out = new Float32Array(width * (height + 1)); // one more row, so that no bound is checked in the loop
   for (let from = 0; from < height; from++) {
     for (let to = 0; to < height; to++) {
       const weight = bins[from * height + to];
       if (weight < 0.004 && weight > -0.004) continue;
       const step = (to - from) / Math.max(1, width - 1);
       let y = from;
-      // Each step is shared by the two pixels it lies between, so that slanted lines are smooth.
+      // Each step is divided between two pixels, so that slanted lines are smooth.
       for (let x = 0; x < width; x++, y += step) {
         const row = y | 0;
         const place = row * width + x;
@@ -42,11 +42,11 @@ function lay(bins: Float32Array, width: number, height: number): Float32Array {
   return out.subarray(0, width * height);
 }
 
-/** Ink to pixels: colour by sign, opacity bent so that one full line is clear and many do not blot. */
+/** Convert ink to pixels: colour by sign; the opacity lets one line be clear and many not be solid. */
 export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8ClampedArray): void {
   let sum = 0;
   for (const value of inked) sum += Math.abs(value);
-  // Very many lines would be one solid block; fainter, they still show a pattern.
+  // Very many lines would be a solid block; fainter lines still show a pattern.
   const strength = Math.min(1, (0.3 * inked.length) / Math.max(1e-9, sum));
   for (let at = 0; at < inked.length; at++) {
     const value = inked[at] * strength;

@@ -1,4 +1,4 @@
-// Several models on the same inputs, as the comparison page reads them.
+// How does the comparison of models arrange heads, matches and dots?
 import type { ComparedModels } from "../source/wire";
 
 export interface Square {
@@ -7,7 +7,7 @@ export interface Square {
   across: number;
 }
 
-/** Where heads stand in a picture of layers × heads, by their names alone; towers below each other. */
+/** Get the row and column of each head from its name; towers are below each other. */
 export function squares(heads: readonly string[]): Square[] {
   const rows = new Map<string, number>();
   return heads.map((name) => {
@@ -21,20 +21,20 @@ export interface Match {
   head: string;
   nearest: string;
   away: number;
-  /** From the head of the same name; undefined where the models have other heads. */
+  /** Divergence from the head of the same name; undefined where the models have different heads. */
   same: number | undefined;
 }
 
-/** Heads of the first model, the least alike first: to their nearest in another model, or to their namesake there. */
-export function apart(made: ComparedModels, model: number, by: "nearest" | "same"): Match[] {
-  const found = made.counterparts[model - 1];
-  const all = made.models[0].matched.map((head, at) => ({
+/** List the heads of the first model, most different first: from the nearest head of `model`, or from the same name. */
+export function apart(comparison: ComparedModels, model: number, by: "nearest" | "same"): Match[] {
+  const counterpart = comparison.counterparts[model - 1];
+  const all = comparison.models[0].matched.map((head, at) => ({
     head,
-    nearest: made.models[model].matched[found.nearest.data[at]],
-    away: found.away.data[at],
-    same: found.same?.data[at],
+    nearest: comparison.models[model].matched[counterpart.nearest.data[at]],
+    away: counterpart.away.data[at],
+    same: counterpart.same?.data[at],
   }));
-  const key = (one: Match) => (by === "same" ? (one.same ?? 0) : one.away);
+  const key = (match: Match) => (by === "same" ? (match.same ?? 0) : match.away);
   return all.sort((a, b) => key(b) - key(a));
 }
 
@@ -45,12 +45,16 @@ export interface MapDot {
   y: number;
 }
 
-/** The heads of all models on one map. */
-export function dots(made: ComparedModels): MapDot[] {
-  const names = made.models.flatMap(({ matched }, model) => matched.map((head) => ({ model, head })));
-  return names.map((one, at) => ({ ...one, x: made.places.data[2 * at], y: made.places.data[2 * at + 1] }));
+/** List the heads of all models with their places on one map. */
+export function dots(comparison: ComparedModels): MapDot[] {
+  const names = comparison.models.flatMap(({ matched }, model) => matched.map((head) => ({ model, head })));
+  return names.map((name, at) => ({
+    ...name,
+    x: comparison.places.data[2 * at],
+    y: comparison.places.data[2 * at + 1],
+  }));
 }
 
-/** As the study prints its Table 1. */
+/** Write a number as Table 1 of the study does. */
 export const sixth = (row: string, value: number): string =>
   row === "Number of heads" ? String(value) : value.toFixed(6);

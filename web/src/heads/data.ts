@@ -1,4 +1,4 @@
-// The heads of a model as the panels of the Heads tab read them: picked out, sorted, put on axes.
+// Which numbers do the panels of the Heads tab show, and in which order?
 import { headPlace } from "../desk/picks";
 import * as wire from "../source/wire";
 import type { About, HeadScores } from "../source/wire";
@@ -12,20 +12,20 @@ export interface Column {
   of(head: number): number;
 }
 
-/** The number behind a name: a score, the margin, the agreement, how odd. */
+/** Get the column of a name: a score, or one of `HEAD_NUMBERS`; undefined where there is none. */
 export function column(scores: HeadScores, name: string): Column | undefined {
   if (isHeadNumber(name)) {
     const { data } = scores[name];
     return { name, title: wire.HEAD_NUMBERS[name], of: (head) => data[head] };
   }
-  const at = scores.measures.findIndex((one) => one.name === name);
-  if (at < 0) return undefined;
-  return { name, title: scores.measures[at].title, of: (head) => scores.value.data[at * scores.heads.length + head] };
+  const row = scores.measures.findIndex((measure) => measure.name === name);
+  if (row < 0) return undefined;
+  return { name, title: scores.measures[row].title, of: (head) => scores.value.data[row * scores.heads.length + head] };
 }
 
 const isHeadNumber = (name: string): name is keyof typeof wire.HEAD_NUMBERS => name in wire.HEAD_NUMBERS;
 
-/** Every number that a head has, as a menu lists them. */
+/** List every number of a head for a menu: scores, then `HEAD_NUMBERS`. */
 export const numbersOf = (scores: HeadScores | undefined): { name: string; title: string }[] => [
   ...(scores?.measures ?? []).map(({ name, title }) => ({ name, title })),
   ...Object.entries(wire.HEAD_NUMBERS).map(([name, title]) => ({ name, title })),
@@ -33,7 +33,7 @@ export const numbersOf = (scores: HeadScores | undefined): { name: string; title
 
 export const kindOf = (scores: HeadScores, head: number): string => scores.kinds[scores.kind.data[head]] ?? "";
 
-/** Heads of the wanted kinds (all, if none is named), in the order asked for; what has no number comes last. */
+/** List the heads of some kinds (of all, if none is given), sorted; heads without a number come last. */
 export function listed(scores: HeadScores, kinds: readonly string[], order: string): number[] {
   const heads = scores.heads
     .map((_, head) => head)
@@ -70,7 +70,7 @@ export interface Cell {
   across: number;
 }
 
-/** Where each head stands in a picture of layers × heads; towers below each other. */
+/** Get the row and column of each head in the picture of layers × heads; towers are below each other. */
 export function cells(scores: HeadScores, about: About): Cell[] {
   const rows = new Map<string, number>();
   for (const tower of about.towers)
@@ -82,16 +82,17 @@ export function cells(scores: HeadScores, about: About): Cell[] {
   });
 }
 
-/** Short enough for a table, exact enough to sort by eye. */
+/** Write a number for a table, with three decimals; none from 100 on. */
 export const figure = (value: number): string =>
   Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(3);
 
-/** How many values fall into each of `count` equal parts of a range; the last part holds its end. */
+/** Count the values in each of `count` equal parts of a range; the last part includes its end. */
 export function bins(values: readonly number[], [low, high]: readonly number[], count: number): number[] {
-  const found = new Array<number>(count).fill(0);
+  const counts = new Array<number>(count).fill(0);
   for (const value of values)
-    if (value >= low && value <= high) found[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
-  return found;
+    if (value >= low && value <= high)
+      counts[Math.min(count - 1, Math.floor(((value - low) / (high - low)) * count))]++;
+  return counts;
 }
 
 export interface Summary {
@@ -101,11 +102,11 @@ export interface Summary {
   quarters: [number, number, number, number, number];
 }
 
-/** The figures of the study's Table 1, of any score; the deviation divides by n, as RI does. */
+/** Compute the figures of the study's Table 1 for a score; the deviation divides by n, as RI does. */
 export function summary(values: readonly number[]): Summary {
   const known = values.filter(Number.isFinite).sort((a, b) => a - b);
-  const mean = known.reduce((sum, one) => sum + one, 0) / known.length;
-  const varies = known.reduce((sum, one) => sum + (one - mean) ** 2, 0) / known.length;
+  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  const varies = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / known.length;
   const at = (share: number) => {
     const place = share * (known.length - 1);
     const low = Math.floor(place);
@@ -119,7 +120,7 @@ export function summary(values: readonly number[]): Summary {
   };
 }
 
-/** What the distribution is of: the picture's score, or where that shows kinds one of the scatter's. */
+/** Get the score of the distribution: that of the picture, or if the picture shows kinds, one of the scatter plot. */
 export function distributed(score: string, across: string, up: string): string {
   return [score, across, up].find((name) => name !== "kind" && name !== "alike") ?? "importance-chosen";
 }

@@ -1,4 +1,4 @@
-// Where pictures and their patches stand on the canvas.
+// Where are pictures and their patches on the canvas?
 import { inside, type Cover, type Patch } from "./patches";
 
 export interface Rect {
@@ -10,7 +10,7 @@ export interface Rect {
 
 const GAP = 14;
 
-/** As large as they can be in rows of equal room, each in the middle of its own. */
+/** Place the pictures as large as possible in a grid, each in the middle of its cell. */
 export function arrange(aspects: readonly number[], width: number, height: number): Rect[] {
   let best: Rect[] = [];
   for (let across = 1; across <= aspects.length; across++) {
@@ -35,7 +35,7 @@ function inRows(aspects: readonly number[], across: number, width: number, heigh
   });
 }
 
-/** A patch's own place; what reaches beyond the picture is cut off. */
+/** Get the place of a patch, cut at the border of the picture. */
 export function patchRect(patch: Omit<Patch, "position" | "image">, on: Rect): Rect {
   const within = (value: number) => Math.min(1, Math.max(0, value));
   const [left, top] = [on.x + within(patch.left) * on.width, on.y + within(patch.top) * on.height];
@@ -47,7 +47,7 @@ export function patchRect(patch: Omit<Patch, "position" | "image">, on: Rect): R
   };
 }
 
-/** The patch at a pixel; of several the smallest. */
+/** Get the patch at a pixel; of several, the smallest. */
 export function patchAt(covers: readonly Cover[], rects: readonly Rect[], x: number, y: number): Patch | undefined {
   for (const [at, rect] of rects.entries()) {
     const [u, v] = [(x - rect.x) / rect.width, (y - rect.y) / rect.height];

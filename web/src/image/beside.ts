@@ -1,15 +1,15 @@
-// The tokens that have no place, in order, with each run of patches as one mark.
+// Which tokens have no place in a picture? They are listed in order; each run of patches is one item.
 import type { TokenInfo } from "../source/wire";
 
 export interface BesideItem {
   position: number;
-  /** Nothing for a run of patches. */
+  /** null for a run of patches. */
   token: TokenInfo | null;
-  /** Patches in the run. */
+  /** Number of patches in the run. */
   count: number;
 }
 
-/** Patches of padding show nothing of a picture, but belong to it all the same. */
+/** List tokens and runs of patches; padding counts as a patch. */
 export function besides(tokens: readonly TokenInfo[], isPatch: (position: number) => boolean): BesideItem[] {
   const out: BesideItem[] = [];
   tokens.forEach((token, position) => {

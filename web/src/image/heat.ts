@@ -1,8 +1,8 @@
-// How strong the overlay is on each patch.
+// Which colour does the overlay have on each patch?
 import { mix, type Rgb } from "../draw/colour";
 import { rgb } from "../draw/scales";
 
-/** Dark where hardly looked at, bright where most; seen on light and dark pictures alike. */
+/** Get the colour of a strength: dark for little attention, bright for most; visible on light and dark pictures. */
 const STOPS = ["1b0c42", "781c6d", "cf4446", "fb9a06", "fcffa4"].map(rgb);
 
 export function heatColour(strength: number): Rgb {
@@ -11,15 +11,15 @@ export function heatColour(strength: number): Rgb {
   return mix(STOPS[low], STOPS[low + 1], place - low);
 }
 
-/** The picture stays visible below; its own colours step back (`PALE`), so that colour tells weight. */
+/** The opacity of the overlay. The colours of the picture below are reduced (`PALE`), so that colour means weight. */
 export const heatAlpha = (strength: number): number => 0.5 + 0.12 * Math.min(1, Math.max(0, strength));
 export const PALE = 0.6;
 
-/** √ of the share of the largest, so that small weights can be told apart. */
+/** Get the strength of a weight: √ of its share of the largest, so that small weights can be distinguished. */
 export const strengthOf = (weight: number, most: number): number =>
   most > 0 ? Math.sqrt(Math.min(1, Math.max(0, weight / most))) : 0;
 
-/** Largest weight of the tokens that have a place. */
+/** Get the largest weight of the tokens that have a place. */
 export function mostOf(weights: Float32Array, placed: readonly unknown[]): number {
   let most = 0;
   weights.forEach((weight, at) => {

@@ -1,4 +1,4 @@
-// Where patches look: an arrow to another patch, a circle for itself, a square for a token that has no place.
+// Where do patches look? Arrow: another patch; circle: itself; square: a token that has no place.
 import { FAINTEST } from "../source/wire";
 import type { Patch } from "./patches";
 
@@ -9,7 +9,7 @@ export interface Mark {
   weight: number;
 }
 
-/** Weights of n tokens that look at m tokens, and which of either have a place. */
+/** Weights of n tokens that look at m tokens, and the places of both. */
 export interface Looks {
   weights: Float32Array;
   m: number;
@@ -24,7 +24,7 @@ function kindOf({ keys, same }: Looks, from: number, to: number): Mark["kind"] {
   return keys[to] ? "arrow" : "square";
 }
 
-/** One mark a patch: the key that it looks at most, where that is at least `least`. */
+/** List one mark for each patch: its strongest key, if the weight is at least `least`. */
 export function strongest(looks: Looks, least: number = FAINTEST): Mark[] {
   const out: Mark[] = [];
   looks.queries.forEach((patch, from) => {
@@ -37,7 +37,7 @@ export function strongest(looks: Looks, least: number = FAINTEST): Mark[] {
   return out;
 }
 
-/** Every weight of a patch that is at least `least`, the strongest last, so that they are drawn on top. */
+/** List every weight of a patch of at least `least`, strongest last, so that it is drawn on top. */
 export function flows(looks: Looks, least: number): Mark[] {
   const out: Mark[] = [];
   looks.queries.forEach((patch, from) => {
@@ -56,14 +56,14 @@ export function counts(marks: readonly Mark[]): Record<Mark["kind"], number> {
   return out;
 }
 
-/** The largest weight with which a patch looks at anything. */
+/** Get the largest weight of any patch. */
 export function largest({ weights, m, queries }: Looks): number {
   let most = 0;
   for (let at = 0; at < weights.length; at++) if (weights[at] > most && queries[Math.floor(at / m)]) most = weights[at];
   return most;
 }
 
-/** Weights of one token with all of the other side: its row, or its column. */
+/** Get the weights of one token with all tokens of the other side: its row or its column. */
 export function looksOf({ weights, m }: Looks, side: "query" | "key", position: number): Float32Array {
   if (side === "query") return weights.slice(position * m, (position + 1) * m);
   return Float32Array.from({ length: weights.length / m }, (_, row) => weights[row * m + position]);

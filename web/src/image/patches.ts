@@ -1,4 +1,4 @@
-// Which tokens are patches of a picture, and which of them lie side by side on one copy of it.
+// Which tokens are patches of a picture, and which are drawn on one copy of it?
 
 /** A token with a place: its box in fractions of the original picture. */
 export interface Patch {
@@ -10,7 +10,7 @@ export interface Patch {
   bottom: number;
 }
 
-/** One picture with patches that do not lie over each other. */
+/** One copy of a picture, with patches that do not overlap. */
 export interface Cover {
   image: number;
   /** Width over height of the original. */
@@ -18,7 +18,7 @@ export interface Cover {
   patches: Patch[];
 }
 
-/** By position; nothing where a token has no place in a picture. */
+/** List the patch of each token; undefined for a token without a place. */
 export function patchesOf(image: ArrayLike<number>, box: ArrayLike<number> | undefined): (Patch | undefined)[] {
   return Array.from(image, (picture, position) => {
     if (!box || picture < 0) return undefined;
@@ -28,8 +28,8 @@ export function patchesOf(image: ArrayLike<number>, box: ArrayLike<number> | und
 }
 
 /**
- * A picture that a model saw twice, whole and in tiles, has patches over patches: those of one size
- * go together, and each size gets a copy of the picture.
+ * List the copies of the pictures. Patches of a picture that the model saw whole and in tiles overlap:
+ * each size of patches gets its own copy.
  */
 export function coversOf(patches: readonly (Patch | undefined)[], aspects: readonly number[]): Cover[] {
   return aspects.flatMap((aspect, image) => {
@@ -46,7 +46,7 @@ export function coversOf(patches: readonly (Patch | undefined)[], aspects: reado
 
 const areaOf = (patch: Patch): number => (patch.right - patch.left) * (patch.bottom - patch.top);
 
-/** Largest first; a patch under three quarters of the largest of a group starts the next. */
+/** Group patches by size, largest first; one below ¾ of the largest of a group starts the next group. */
 function bySize(patches: readonly Patch[]): Patch[][] {
   const out: Patch[][] = [];
   for (const patch of [...patches].sort((a, b) => areaOf(b) - areaOf(a))) {
@@ -72,13 +72,13 @@ export const middleOf = (patch: Patch): [number, number] => [
 export const inside = (patch: Patch, x: number, y: number): boolean =>
   x >= patch.left && x < patch.right && y >= patch.top && y < patch.bottom;
 
-/** The patch that has the middle of another in it, where a layer has other patches than the one before. */
+/** Get the patch that contains the middle of a patch of another layer. */
 export function atPlace(patches: readonly (Patch | undefined)[], other: Patch): Patch | undefined {
   const [x, y] = middleOf(other);
   return patches.find((patch) => patch?.image === other.image && inside(patch, x, y));
 }
 
-/** What the patches show of the picture together, within it. */
+/** Get the part of the picture that the patches cover together. */
 export function seenOf(patches: readonly Patch[]): Omit<Patch, "position" | "image"> {
   const within = (value: number) => Math.min(1, Math.max(0, value));
   const out = { left: 1, top: 1, right: 0, bottom: 0 };
@@ -91,7 +91,7 @@ export function seenOf(patches: readonly Patch[]): Omit<Patch, "position" | "ima
   return out;
 }
 
-/** The nearest patch in a direction, for walking with the keyboard; itself where there is none. */
+/** Get the nearest patch in a direction, for the keyboard; the patch itself if there is none. */
 export function neighbour(patches: readonly Patch[], from: Patch, across: number, down: number): Patch {
   const [x, y] = middleOf(from);
   let [best, least] = [from, Infinity];

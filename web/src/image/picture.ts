@@ -1,17 +1,17 @@
-// A picture as it comes over the wire: once for the canvas, once as an address that a figure can carry.
+// How is a picture loaded? As a bitmap for the canvas, and as a data: address for an exported figure.
 import type { Picture } from "../source/wire";
 
 export interface Loaded {
   bitmap: ImageBitmap;
-  /** A data: address; made when it is asked for. */
+  /** Get the picture as a data: address. */
   address(): string;
 }
 
 export async function loadPicture({ data, mime }: Pick<Picture, "data" | "mime">): Promise<Loaded> {
-  // A copy, since the packet's bytes may be shared with other answers.
+  // A copy: the bytes of the packet may be shared with other answers.
   const bytes = data.data.slice();
   const bitmap = await createImageBitmap(new Blob([bytes], { type: mime })).catch(() => {
-    throw new Error("this browser cannot read the picture; look at it in another one");
+    throw new Error("this browser cannot read the picture; open the page in another browser");
   });
   return { bitmap, address: () => `data:${mime};base64,${base64(bytes)}` };
 }

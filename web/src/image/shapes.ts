@@ -1,4 +1,4 @@
-// What is drawn on the pictures, as plain shapes: the canvas and the figure draw the same list.
+// Which shapes are drawn on the pictures? The canvas and the exported figure draw the same list.
 import { css, type Rgb } from "../draw/colour";
 import { patchRect, type Rect } from "./arrange";
 import { heatAlpha, heatColour, strengthOf } from "./heat";
@@ -19,16 +19,16 @@ export interface Border {
 
 export interface Sign {
   kind: Mark["kind"];
-  /** Middle of the patch that looks, and of the one looked at. */
+  /** Middle of the patch that looks, and of the patch looked at. */
   from: [number, number];
   to: [number, number];
-  /** Of the smaller patch's side; arrow heads, circles and squares go by it. */
+  /** Side of the smaller patch; it sets the size of arrow heads, circles and squares. */
   size: number;
   width: number;
   alpha: number;
 }
 
-/** Where a patch is on screen; nothing where its picture is not shown. */
+/** Get a function from a patch to its place on screen; undefined if its picture is not shown. */
 export type Where = (patch: Patch | undefined) => Rect | undefined;
 
 export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where {
@@ -40,7 +40,7 @@ export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where
     if (!patch) return undefined;
     const found = own.get(patch);
     if (found) return found;
-    // Keys may be pooled: patches of their own, on the same picture.
+    // Pooled keys have other patches on the same picture.
     const at = covers.findIndex((cover) => cover.image === patch.image);
     return rects[at] && patchRect(patch, rects[at]);
   };
@@ -62,10 +62,10 @@ export function tiles(
   return out;
 }
 
-/** More than these cannot be told apart, and take long to draw. */
+/** The most signs to draw; more cannot be distinguished and take long. */
 export const MOST_SIGNS = 6000;
 
-/** `byWeight`: width and opacity tell the weight, where many cross. */
+/** List the signs to draw; `byWeight`: width and opacity show the weight, where many cross. */
 export function signs(
   marks: readonly Mark[],
   queries: readonly (Patch | undefined)[],
@@ -94,7 +94,7 @@ export function signs(
 
 const middle = ({ x, y, width, height }: Rect): [number, number] => [x + width / 2, y + height / 2];
 
-/** The head of an arrow: its tip and the two ends behind it. */
+/** Get the three points of an arrow head, the tip first. */
 export function tip({ from, to, size, width }: Sign): [number, number][] {
   const long = Math.min(3 + 3.2 * width, Math.max(4, size * 0.45));
   const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
@@ -105,7 +105,7 @@ export function tip({ from, to, size, width }: Sign): [number, number][] {
   return [to, end(0.42), end(-0.42)];
 }
 
-/** Half the side of a square, and the radius of a circle. */
+/** Get half the side of a square, or the radius of a circle. */
 export const spread = ({ size }: Sign): number => Math.max(1.5, Math.min(8, size * 0.2));
 
 export interface Shapes {
@@ -116,7 +116,7 @@ export interface Shapes {
   unseen: Rect[];
 }
 
-/** What lies around the seen part of a picture, in at most four pieces. */
+/** List the rectangles around the seen part of a picture, at most four. */
 export function around(seen: Rect, on: Rect): Rect[] {
   const [right, bottom] = [seen.x + seen.width, seen.y + seen.height];
   return [

@@ -1,10 +1,10 @@
-// Where panels and points fall on screen. The plane holds one square a head; a camera looks at a part of it.
+// Where are panels and points on screen? The plane has a square for each head; the camera shows a part of it.
 
-/** From one panel to the next on the plane that addresses speak of: a line a layer, a column a head. */
+/** Distance between panels on the plane of addresses: a line for each layer, a column for each head. */
 const PITCH = { x: 1.1, y: 1.22 };
 const TITLE = 0.12;
 
-/** Corner of the view in pixels of the plane, and pixels a panel's side takes. */
+/** The corner of the view in pixels of the plane, and the side of a panel in pixels. */
 export interface Camera {
   x: number;
   y: number;
@@ -30,7 +30,7 @@ export interface Spot {
 
 export const cornerOf = (spot: Spot): Place => ({ x: spot.column * PITCH.x, y: spot.row * PITCH.y });
 
-/** Returns where a place of the plane is on screen. */
+/** Get the place on screen of a place of the plane. */
 export function onScreen(camera: Camera, { x, y }: Place): Place {
   return { x: x * camera.scale - camera.x, y: y * camera.scale - camera.y };
 }
@@ -40,14 +40,14 @@ export function fitOne({ x, y }: Place, size: Size): Camera {
   return { scale, x: (x + 0.5) * scale - size.width / 2, y: (y + 0.5) * scale - size.height / 2 - 8 };
 }
 
-/** The point under the cursor stays under it. */
+/** Zoom; the point under the cursor stays there. */
 export function zoomAt(camera: Camera, x: number, y: number, factor: number, least: number, most: number): Camera {
   const scale = Math.min(most, Math.max(least, camera.scale * factor));
   const by = scale / camera.scale;
   return { scale, x: (camera.x + x) * by - x, y: (camera.y + y) * by - y };
 }
 
-/** The panel of an address's plane whose cell a pixel lies in; titles and gaps belong to it. */
+/** Get the column and row of the panel at a pixel, on the plane of addresses; titles and gaps belong to it. */
 export function spotAt(camera: Camera, x: number, y: number): Spot {
   const [wx, wy] = [(x + camera.x) / camera.scale, (y + camera.y) / camera.scale];
   const column = Math.floor((wx + (PITCH.x - 1) / 2) / PITCH.x);
@@ -55,7 +55,7 @@ export function spotAt(camera: Camera, x: number, y: number): Spot {
   return { column, row };
 }
 
-/** Past this share of the view a panel is entered, below it is left; apart, so that it does not flicker. */
+/** A panel above ENTER of the view is entered, below LEAVE it is left; two limits, to avoid flicker. */
 const ENTER = 0.72;
 const LEAVE = 0.58;
 
@@ -64,15 +64,15 @@ export function single(now: boolean, camera: Camera, size: Size): boolean {
   return now ? share > LEAVE : share >= ENTER;
 }
 
-/** Part of the way from one camera to another; zooms evenly and keeps straight. */
+/** Get a camera between two others; it zooms evenly and moves in a straight line. */
 export function between(from: Camera, to: Camera, share: number): Camera {
   const scale = from.scale * (to.scale / from.scale) ** share;
-  // Where both cameras' planes agree the picture stands still, so the way is straight on screen.
+  // The point that both cameras show at the same place does not move, so the movement is straight on screen.
   const part = Math.abs(to.scale - from.scale) < 1e-6 ? share : (scale - from.scale) / (to.scale - from.scale);
   return { scale, x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
 }
 
-/** What an address keeps: the middle of the view on the plane, and how much of the plane its shorter side shows. */
+/** Write a camera for an address: the middle of the view, and how much of the plane its shorter side shows. */
 export function toNumbers(camera: Camera, size: Size, orbit: Orbit): number[] {
   const short = (value: number) => Math.round(value * 10_000) / 10_000;
   const least = Math.min(size.width, size.height);
@@ -98,7 +98,7 @@ export function orbitBy(orbit: Orbit, dx: number, dy: number): Orbit {
   return { turn: (orbit.turn + dx) % (2 * Math.PI), tilt };
 }
 
-/** Column by column, as WebGL takes it. Flat maps are not turned. */
+/** Get the rotation matrix, column by column as in WebGL. 2-D maps are not turned. */
 export function turning(orbit: Orbit, dims: number): number[] {
   if (dims < 3) return [1, 0, 0, 0, 1, 0, 0, 0, 1];
   const [c, s] = [Math.cos(orbit.turn), Math.sin(orbit.turn)];
@@ -106,10 +106,10 @@ export function turning(orbit: Orbit, dims: number): number[] {
   return [c, s * t, -s * d, 0, d, t, s, -c * t, c * d];
 }
 
-/** How much of a panel its points take: solid maps need room to turn. */
+/** Get the share of a panel that its points take; 3-D maps need room to turn. */
 export const roomOf = (dims: number): number => (dims < 3 ? 0.95 : 0.66);
 
-/** One unit is as long on every axis: the shorter sides of the box take less than the panel. */
+/** Get the sides of a head's box as shares of the panel; a unit has the same length on every axis. */
 export function shapeOf(box: Float32Array, head: number, dims: number): [number, number, number] {
   const low = head * 2 * dims;
   const sides = [0, 1, 2].map((axis) => (axis < dims ? Math.abs(box[low + dims + axis] - box[low + axis]) : 0));
@@ -117,7 +117,7 @@ export function shapeOf(box: Float32Array, head: number, dims: number): [number,
   return [sides[0] / longest, sides[1] / longest, dims > 2 ? sides[2] / longest : 1];
 }
 
-/** Points of one head within their panel, 0 to 1 from the upper left, and how near; the shader does the same. */
+/** Get places in the panel (0 to 1 from the upper left) and depth of one head's points; the shader does the same. */
 export interface Flat {
   x: Float32Array;
   y: Float32Array;

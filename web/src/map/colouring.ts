@@ -1,15 +1,15 @@
-// What colours the points: a byte a point, two scales of 256 colours (queries, keys), and a legend that says the range.
+// Which colour has each point? A byte for each point, two scales of 256 colours (queries, keys), and a legend.
 import { css, headColours, mix, PAPER, type Rgb } from "../draw/colour";
 import { rgb, scaleOf, type ScaleName } from "../draw/scales";
 import { COLOURS, SIDE_COLOURS, UNIT, type Picks } from "../source/wire";
 import type { Column, MapData } from "./data";
 
 export interface Legend {
-  /** Left and right end in words, where the scale is continuous. */
+  /** The texts at the ends of a continuous scale. */
   low: string;
   high: string;
   note: string;
-  /** One or two scales, as CSS colours; who each is for. */
+  /** One or two scales as CSS colours, and the side of each. */
   ramps: { who: string; colours: string[] }[];
   names: { text: string; query: string; key: string }[];
 }
@@ -18,7 +18,7 @@ export interface Colouring {
   values: Uint8Array;
   scale: Uint8Array;
   legend: Legend;
-  /** By the length of each head's own vectors. */
+  /** Whether the colour is the length of each head's vectors. */
   byNorm: boolean;
 }
 
@@ -40,15 +40,15 @@ const FIVE = {
   default: ["E3378F", "EDB50E", "5FB96C", "528DDB", "A144DB"].map(rgb),
   safe: ["D55E00", "E6B800", "009E73", "0072B2", "CC79A7"].map(rgb),
 };
-/** Names beyond these share one grey. */
+/** The most names with a colour; the others share one grey. */
 const MOST_NAMES = 12;
 const NONE = 255;
 const OTHER = 254;
 
-/** What can be chosen, in the order of the list. */
+/** List the colourings of the menu. */
 export function choices(data: MapData): { name: string; label: string }[] {
   const own = data.colours.map(({ name, label }) => ({ name, label }));
-  const place = own.findIndex((one) => one.name === "mod5") + 1;
+  const place = own.findIndex(({ name }) => name === "mod5") + 1;
   return [
     { name: "side", label: COLOURS.side },
     ...own.slice(0, place),
@@ -59,7 +59,7 @@ export function choices(data: MapData): { name: string; label: string }[] {
 
 export function colouring(data: MapData, name: string, look: Look): Colouring {
   if (name === "norm") return byNorm(data, look);
-  const column = data.colours.find((one) => one.name === name);
+  const column = data.colours.find((candidate) => candidate.name === name);
   if (!column) return bySide(data, look);
   return column.kind === "number" ? byNumber(column, look) : byName(column, data, look);
 }
@@ -86,7 +86,7 @@ function byNorm(data: MapData, { palette, dark }: Look): Colouring {
   return { values: new Uint8Array(data.points), scale: pack(ramps[0], ramps[1]), legend, byNorm: true };
 }
 
-/** Position runs apart for queries and keys; what a token is has one scale for both. */
+/** Colour by a number; positions have a scale for queries and one for keys, other numbers one for both. */
 function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }: Look): Colouring {
   const apart = column.name === "position";
   const plain = column.name === "hue" ? hues(column.low, column.high) : scaleOf("viridis", dark, 255);
@@ -108,7 +108,7 @@ function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }
   };
 }
 
-/** A hue is shown as itself: its degrees on the colour circle, where the ends meet. */
+/** Get the colours of the hue scale: the colour circle itself, whose ends meet. */
 function hues(low: number, high: number): Rgb[] {
   return Array.from({ length: 255 }, (_, at) => {
     const turn = (low + ((high - low) * at) / 254) / 60;
@@ -147,12 +147,12 @@ function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { pale
   return {
     values,
     scale: pack(filled(strong), filled(pale)),
-    legend: { ...EMPTY, names, note: "keys paler" },
+    legend: { ...EMPTY, names, note: "keys are paler" },
     byNorm: false,
   };
 }
 
-/** The value of one point in words. */
+/** Write the value of one point. */
 export function told(column: Column, at: number): string {
   const value = column.values.data[at];
   if (column.kind === "name") return column.names[value] ?? "none";
@@ -160,7 +160,7 @@ export function told(column: Column, at: number): string {
   return written(column.low + (value / (UNIT - 1)) * (column.high - column.low), column.whole);
 }
 
-/** Share of the way along the colour scale; a logarithmic one starts at the smallest number above zero. */
+/** Get the place on the colour scale, 0 to 1; a log scale starts at the smallest number above zero. */
 function along({ scale, low, high }: Extract<Column, { kind: "number" }>, share: number): number {
   if (scale === "linear" || low <= 0 || high <= low) return share;
   return Math.log((low + share * (high - low)) / low) / Math.log(high / low);
@@ -176,7 +176,7 @@ const both = (scales: Rgb[][]) => [
   { who: "key", colours: thinned(scales[1]) },
 ];
 
-/** Shorter lists are stretched by repeating their last colour. */
+/** Fill a scale up to 256 colours by repeating its last colour. */
 function pack(query: readonly Rgb[], key: readonly Rgb[]): Uint8Array {
   const out = new Uint8Array(2 * 256 * 4).fill(255);
   [query, key].forEach((list, row) => {

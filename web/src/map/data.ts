@@ -1,4 +1,4 @@
-// One map of one group of heads as the page keeps it: places, what each point is, and where each panel stands.
+// What does the page know about one map? Places of points, their tokens, and places of panels.
 import { headPlace } from "../desk/picks";
 import type { CloudData } from "../draw/cloud";
 import type { About, MapNorms, MapPlaces, MapPoints, NameColumn, NumberColumn } from "../source/wire";
@@ -12,11 +12,11 @@ export interface MapData extends CloudData {
   names: string[];
   spots: Spot[];
   columns: number;
-  /** Layer numbers, a row each. */
+  /** Numbers of the layers, one for each row. */
   layers: number[];
   shapes: [number, number, number][];
   c: Float32Array;
-  /** Per head and figure. */
+  /** Get a figure of a head, such as its fidelity. */
   figure: (head: number, name: string) => number;
   input: Uint32Array;
   position: Uint32Array;
@@ -24,7 +24,7 @@ export interface MapData extends CloudData {
   texts: string[];
   special: Uint8Array;
   colours: Column[];
-  /** Which picture of its input a point shows, −1 for none, and where in it; nothing on maps of text. */
+  /** The picture of each point (−1: none) and its box there; undefined on maps of text. */
   image: Int16Array | null;
   box: Float32Array | null;
 }
@@ -61,7 +61,7 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
   };
 }
 
-/** Norms of one map: bytes (heads, points), and the length that 0 and 255 stand for, per head and side. */
+/** Norms of one map: bytes (heads, points), and the lengths of 0 and 255 for each head and side. */
 export interface Norms {
   values: Uint8Array;
   low: Float32Array;
@@ -74,7 +74,7 @@ export const normsOf = (packet: MapNorms): Norms => ({
   high: packet.high.data,
 });
 
-/** Shortest and longest of queries, then of keys, of one head; scaled as for the map where asked. */
+/** Get the shortest and longest query, then key, of one head; `scaled` as for the map. */
 export function lengths(norms: Norms, data: MapData, head: number, scaled: boolean): [number, number, number, number] {
   const by = scaled ? [data.c[head], 1 / data.c[head]] : [1, 1];
   return [0, 1].flatMap((side) => [norms.low[2 * head + side] * by[side], norms.high[2 * head + side] * by[side]]) as [
@@ -85,7 +85,7 @@ export function lengths(norms: Norms, data: MapData, head: number, scaled: boole
   ];
 }
 
-/** Where each side's bytes fall on the head's common scale: share = from + byte / 255 · (to − from). */
+/** Get the range of each side's bytes on the head's common scale: share = from + byte / 255 · (to − from). */
 export function normSpan(norms: Norms, data: MapData, head: number, scaled: boolean): [number, number, number, number] {
   const all = lengths(norms, data, head, scaled);
   const low = Math.min(all[0], all[2]);
@@ -99,7 +99,7 @@ export function normAt(norms: Norms, data: MapData, head: number, at: number, sc
   return low + (norms.values[head * data.points + at] / 255) * (high - low);
 }
 
-/** Point of a token, or −1 where it is not on the map. */
+/** Get the point of a token, or −1 if it is not on the map. */
 export function pointOf(data: MapData, input: number, side: "query" | "key", position: number): number {
   const [from, to] = side === "query" ? [0, data.queries] : [data.queries, data.points];
   for (let at = from; at < to; at++) if (data.input[at] === input && data.position[at] === position) return at;

@@ -1,11 +1,11 @@
-// Which point is under the cursor: points sorted into squares, so that only a few are looked at.
+// Which point is under the cursor? Points are sorted into squares, so that only a few are compared.
 import type { Flat } from "./camera";
 
 export interface Grid {
   flat: Flat;
   /** Squares along one side. */
   side: number;
-  /** Where each square's points start in `order`; one more than there are squares. */
+  /** Start of each square's points in `order`, and the end (squares + 1). */
   start: Uint32Array;
   order: Uint32Array;
 }
@@ -30,7 +30,7 @@ export function gridOf(flat: Flat): Grid {
 
 const along = (value: number, side: number): number => Math.min(side - 1, Math.max(0, Math.floor(value * side)));
 
-/** The nearest point within `reach` of (x, y), or −1; of two as near, the one in front. */
+/** Get the nearest point within `reach` of (x, y), or −1; of two equally near, the one in front. */
 export function nearest(grid: Grid, x: number, y: number, reach: number): number {
   const { flat, side } = grid;
   let best = -1;

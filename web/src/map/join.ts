@@ -1,4 +1,4 @@
-// A text added to an open atlas joins the map: its queries after the queries, its keys after the keys.
+// How is an added text put on an open map? Its queries after the queries, its keys after the keys.
 import type { MapExtra, MapNorms, MapPlaces, MapPoints } from "../source/wire";
 import type { Column } from "./data";
 
@@ -8,7 +8,7 @@ export interface Joined {
   norms: MapNorms | null;
 }
 
-/** A map with one more input: its queries after the queries, its keys after the keys. */
+/** Add one input to a map. */
 export function joined(all: Joined, extra: MapExtra): Joined {
   const [heads, count, dims] = all.places.places.shape;
   const { queries } = all.places;
@@ -53,8 +53,8 @@ export function joined(all: Joined, extra: MapExtra): Joined {
   };
   const columns = all.points.columns.map((column) => {
     const none = column.values.data instanceof Uint8Array ? 255 : 65535;
-    const own = extra.points.columns.find((one) => one.name === column.name && one.kind === column.kind);
-    // It comes in the ranges and with the names of the map's own column.
+    const own = extra.points.columns.find(({ name, kind }) => name === column.name && kind === column.kind);
+    // The new values already use the ranges and names of the map's column.
     const values: ArrayLike<number> = own?.values.data ?? new Array<number>(extra.places.shape[1]).fill(none);
     const room = column.values.data instanceof Uint8Array ? new Uint8Array(sum) : new Uint16Array(sum);
     return { ...column, values: { data: put(column.values.data, values, 1, 1, room), shape: [sum] } } as Column;
@@ -102,7 +102,7 @@ export function joined(all: Joined, extra: MapExtra): Joined {
   };
 }
 
-/** Lengths beyond those known are shown as the longest or shortest known. */
+/** Add norms; lengths outside the known range become its longest or shortest. */
 function reread(norms: MapNorms, extra: MapExtra, heads: number): Uint8Array {
   const own = extra.norms;
   const count = extra.places.shape[1];
@@ -114,7 +114,7 @@ function reread(norms: MapNorms, extra: MapExtra, heads: number): Uint8Array {
   });
 }
 
-/** Boxes wide enough for the new points; heads whose box grew have their places written anew. */
+/** Widen the boxes for the new points; write the places again for heads whose box grew. */
 function widened(all: MapPlaces, extra: MapExtra): { places: Uint16Array; box: Float32Array } {
   const [heads, count, dims] = all.places.shape;
   const own = extra.places.shape[1];

@@ -1,4 +1,4 @@
-// Which points get their names written, so that no name covers another.
+// Which points get a name, so that no name covers another?
 
 export interface Wish {
   at: number;
@@ -9,7 +9,7 @@ export interface Wish {
 }
 
 export interface Label extends Wish {
-  /** Upper left corner of its words. */
+  /** Upper left corner of the text. */
   left: number;
   top: number;
 }
@@ -17,7 +17,7 @@ export interface Label extends Wish {
 export const HIGH = 14;
 const GAP = 2;
 
-/** In the order they come, each right of its point, else left, above or below; what fits nowhere is left out. */
+/** Place names in order, each right of its point, else left, above or below; a name without room is left out. */
 export function placed(wishes: readonly Wish[], width: number, height: number, most = 400): Label[] {
   const taken = new Map<number, Label[]>();
   const out: Label[] = [];

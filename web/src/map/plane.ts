@@ -1,26 +1,26 @@
-// How the panels of all heads fill the window: layers go down, and in several blocks side by side where a model is tall.
+// How do the panels of all heads fill the window? Layers go down; a tall model has several blocks side by side.
 import { cornerOf, onScreen, spotAt, type Camera, type Place, type Size, type Spot } from "./camera";
 
-/** Lengths are in sides of a plot, the square that holds a head's points. */
+/** The places of all panels. The unit is the side of a plot, the square with a head's points. */
 export interface Plane {
   /** Upper left corner of each head's plot. */
   corners: Place[];
-  /** The panel around each plot, at least as large; the plot is in its middle. */
+  /** Size of the panel around each plot; the plot is in its middle. */
   panel: Size;
-  /** From one panel to the next of its block. */
+  /** Distance from one panel to the next of its block. */
   pitch: Size;
-  /** Everything, with room for names. */
+  /** Size of the whole plane, with room for names. */
   whole: Size;
-  /** Pixels a plot's side takes where everything is in view. */
+  /** Side of a plot in pixels when everything is in view. */
   side: number;
-  /** Whether each panel has room for a title above it; otherwise columns are named once a block. */
+  /** Whether each panel has a title above it; otherwise columns have names, once for each block. */
   titled: boolean;
-  /** Upper left corners of the plots that begin a line of a layer, and of those on top of a column. */
+  /** Upper left corners of the first plot of each layer, and of the top plot of each column. */
   lines: { at: Place; layer: number }[];
   tops: { at: Place; head: number }[];
 }
 
-/** What an arrangement leaves between panels, in pixels. */
+/** The space between panels, in pixels. */
 interface Gaps {
   title: number;
   gap: number;
@@ -30,12 +30,12 @@ interface Gaps {
 
 const TITLED: Gaps = { title: 12, gap: 4, top: 2 };
 const BARE: Gaps = { title: 0, gap: 3, top: 16 };
-/** Smaller plots have no title of their own: it would take a quarter of the height. */
+/** Smaller plots have no title, which would take a quarter of the height. */
 const LEAST_TITLED = 40;
 /** Room for the names of layers at the left of a block. */
 const GUTTER = 30;
 const EDGE = 6;
-/** How much longer than its plot a panel may be. */
+/** The largest ratio of a panel's side to its plot's. */
 const STRETCH = 1.65;
 
 interface Cells extends Size {
@@ -44,7 +44,7 @@ interface Cells extends Size {
   side: number;
 }
 
-/** Returns the panels of some blocks, as large as the window lets them be. */
+/** Compute the largest panels for a number of blocks. */
 function cellsFor(layers: number, heads: number, blocks: number, gaps: Gaps, size: Size): Cells {
   const lines = Math.ceil(layers / blocks);
   const width = ((size.width - EDGE) / blocks - GUTTER) / heads - gaps.gap;
@@ -54,21 +54,21 @@ function cellsFor(layers: number, heads: number, blocks: number, gaps: Gaps, siz
   return { gaps, blocks, side, width: stretched(width), height: stretched(height) };
 }
 
-/** Returns the arrangement with the largest plots; of equal ones that with the fewest blocks. */
+/** Find the arrangement with the largest plots; of equal ones, the one with the fewest blocks. */
 function largest(layers: number, heads: number, size: Size): Cells {
   const best = (gaps: Gaps) => {
-    let found = cellsFor(layers, heads, 1, gaps, size);
+    let best = cellsFor(layers, heads, 1, gaps, size);
     for (let blocks = 2; blocks <= layers; blocks++) {
       const cells = cellsFor(layers, heads, blocks, gaps, size);
-      if (cells.side > found.side) found = cells;
+      if (cells.side > best.side) best = cells;
     }
-    return found;
+    return best;
   };
   const titled = best(TITLED);
   return titled.side >= LEAST_TITLED ? titled : best(BARE);
 }
 
-/** Returns where the panels stand in a window; `spots` say the head and the place among `layers` of each. */
+/** Place the panels in a window; `spots` give the head and the layer's place in `layers` of each. */
 export function planeFor(spots: readonly Spot[], layers: readonly number[], size: Size): Plane {
   const heads = Math.max(0, ...spots.map((spot) => spot.column)) + 1;
   const { gaps, blocks, side, width, height } = largest(layers.length, heads, size);
@@ -96,20 +96,20 @@ export function planeFor(spots: readonly Spot[], layers: readonly number[], size
   };
 }
 
-/** Returns the camera that sees all panels, in the middle of the window. */
+/** Get the camera that shows all panels in the middle of the window. */
 export function fitAll({ whole, side }: Plane, size: Size): Camera {
   const middle = (length: number, room: number) => (length * side - room) / 2;
   return { scale: side, x: middle(whole.width, size.width), y: middle(whole.height, size.height) };
 }
 
-/** Returns a head's panel on screen. */
+/** Get the panel of a head on screen. */
 export function panelBox({ panel, corners }: Plane, camera: Camera, head: number): Place & Size {
   const plot = onScreen(camera, corners[head]);
   const [width, height] = [panel.width * camera.scale, panel.height * camera.scale];
   return { x: plot.x - (width - camera.scale) / 2, y: plot.y - (height - camera.scale) / 2, width, height };
 }
 
-/** Returns the number of the head whose panel a pixel lies in, or −1; titles and gaps belong to the nearest panel. */
+/** Get the number of the head at a pixel, or −1; titles and gaps belong to the nearest panel. */
 export function headAt(plane: Plane, camera: Camera, x: number, y: number): number {
   const [wide, high] = [plane.pitch.width * camera.scale, plane.pitch.height * camera.scale];
   const title = high - plane.panel.height * camera.scale;
@@ -120,13 +120,13 @@ export function headAt(plane: Plane, camera: Camera, x: number, y: number): numb
   });
 }
 
-/** Returns the camera that sees at `to` what this one sees at `from`. */
+/** Get the camera that shows `to` where this one shows `from`. */
 export function moved(camera: Camera, from: Place, to: Place): Camera {
   const { scale } = camera;
   return { scale, x: camera.x + (to.x - from.x) * scale, y: camera.y + (to.y - from.y) * scale };
 }
 
-/** Returns the head that the middle of the view is nearest to. */
+/** Get the head nearest to the middle of the view. */
 export function middleHead(plane: Plane, camera: Camera, size: Size): number {
   const away = plane.corners.map((corner) => {
     const plot = onScreen(camera, corner);
@@ -139,8 +139,8 @@ export function middleHead(plane: Plane, camera: Camera, size: Size): number {
 }
 
 /**
- * Addresses know one plane, a line a layer, whatever the window; within a plot both planes are the same. While all
- * heads are in view the middle is moved into the nearest plot, so that it is surely found again.
+ * Convert a camera to the plane of addresses, which has a line for each layer in every window. Within a plot both
+ * planes are equal. While several heads are in view, the middle is moved into the nearest plot, to be found again.
  */
 export function toAddress(plane: Plane, spots: readonly Spot[], camera: Camera, size: Size, head: number): Camera {
   const anchor = head >= 0 ? head : middleHead(plane, camera, size);
@@ -153,7 +153,7 @@ export function toAddress(plane: Plane, spots: readonly Spot[], camera: Camera, 
   return moved(camera, { x: corner.x + off.x, y: corner.y + off.y }, cornerOf(spots[anchor]));
 }
 
-/** Returns the camera of this window that shows what an address's camera shows. */
+/** Convert the camera of an address to a camera of this window. */
 export function fromAddress(plane: Plane, spots: readonly Spot[], camera: Camera, size: Size, head: number): Camera {
   const { column, row } = spotAt(camera, size.width / 2, size.height / 2);
   const away = (spot: Spot) => Math.hypot(spot.column - column, spot.row - row);

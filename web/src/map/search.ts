@@ -1,16 +1,16 @@
-// Finding tokens, and how tightly those found lie together in each head.
+// Which tokens match a search, and how close together are their points in each head?
 import type { Picks } from "../source/wire";
 
 export interface Matched {
-  /** Per text of the vocabulary, whether it is meant; null where nothing is searched for. */
+  /** For each text of the vocabulary, whether it matches (1) or not (0); null without a search. */
   texts: Uint8Array | null;
   trouble: string;
 }
 
-/** The word itself: without the mark of a space before it. */
+/** Get the word without the mark of a space before it. */
 export const bare = (text: string): string => text.replace(/^[\u00b7\u2423\u0120\u2581 ]+(?=.)/u, "");
 
-/** Upper and lower case count as the same. */
+/** Find the texts that match a search; upper and lower case are the same. */
 export function matching(texts: readonly string[], search: string, kind: Picks["searchKind"]): Matched {
   if (search === "") return { texts: null, trouble: "" };
   const wanted = search.toLowerCase();
@@ -22,7 +22,10 @@ export function matching(texts: readonly string[], search: string, kind: Picks["
       fits = (text) => pattern.test(text);
     } catch (error) {
       const why = (error instanceof Error ? error.message : String(error)).replace(/^.*\/iu?: /, "");
-      return { texts: null, trouble: `“${search}” is no regular expression: ${why[0]?.toLowerCase()}${why.slice(1)}` };
+      return {
+        texts: null,
+        trouble: `“${search}” is not a regular expression: ${why[0]?.toLowerCase()}${why.slice(1)}`,
+      };
     }
   }
   return {
@@ -37,7 +40,7 @@ export interface Found {
   inputs: number;
 }
 
-/** Counts what was found: tokens once though they are query and key, points, and inputs. `hits` has a byte a point. */
+/** Count the found tokens (query and key are one), points and inputs; `hits` has one byte per point. */
 export function countFound(hits: Uint8Array, input: ArrayLike<number>, queries: number): Found {
   const inputs = new Set<number>();
   let [tokens, points] = [0, 0];
@@ -52,19 +55,19 @@ export function countFound(hits: Uint8Array, input: ArrayLike<number>, queries: 
 
 export interface Ranked {
   head: number;
-  /** Mean distance between hits over mean distance between any points of their side; 1 is as loose as chance. */
+  /** Mean distance between hits / mean distance between any points of their side; 1 is chance. */
   spread: number;
 }
 
 const SAMPLE = 96;
 
-/** An even choice of at most so many, the same every time. */
+/** Choose at most `most` items, evenly and the same every time. */
 export function some(list: Uint32Array, most = SAMPLE): Uint32Array {
   if (list.length <= most) return list;
   return Uint32Array.from({ length: most }, (_, at) => list[Math.floor(((at + 0.5) * list.length) / most)]);
 }
 
-/** The order in which sides are compared: hits among queries with all queries, hits among keys with all keys. */
+/** The points of one side: found queries and all queries, or found keys and all keys. */
 export interface Sides {
   hits: Uint32Array;
   all: Uint32Array;
@@ -89,7 +92,7 @@ interface Places {
   shapes: readonly (readonly number[])[];
 }
 
-/** One head: the two sides weighed by their pairs of hits; NaN where no side has two hits. */
+/** Compute the spread of one head, both sides weighted by their pairs of hits; NaN without two hits on a side. */
 export function spreadOf(head: number, data: Places, sides: readonly Sides[]): number {
   let [sum, weight] = [0, 0];
   for (const { hits, all } of sides) {
@@ -105,22 +108,26 @@ export function spreadOf(head: number, data: Places, sides: readonly Sides[]): n
 
 export function meanDistance(head: number, { places, points, dims, shapes }: Places, chosen: Uint32Array): number {
   const shape = shapes[head];
-  const own = new Float32Array(chosen.length * 3);
+  const coordinates = new Float32Array(chosen.length * 3);
   for (let at = 0; at < chosen.length; at++) {
     const from = (head * points + chosen[at]) * dims;
-    for (let axis = 0; axis < dims; axis++) own[at * 3 + axis] = (places[from + axis] / 65535) * shape[axis];
+    for (let axis = 0; axis < dims; axis++) coordinates[at * 3 + axis] = (places[from + axis] / 65535) * shape[axis];
   }
   let sum = 0;
-  for (let a = 0; a < own.length; a += 3) {
+  for (let a = 0; a < coordinates.length; a += 3) {
     for (let b = 0; b < a; b += 3)
-      sum += Math.sqrt((own[a] - own[b]) ** 2 + (own[a + 1] - own[b + 1]) ** 2 + (own[a + 2] - own[b + 2]) ** 2);
+      sum += Math.sqrt(
+        (coordinates[a] - coordinates[b]) ** 2 +
+          (coordinates[a + 1] - coordinates[b + 1]) ** 2 +
+          (coordinates[a + 2] - coordinates[b + 2]) ** 2,
+      );
   }
   const pairs = (chosen.length * (chosen.length - 1)) / 2;
   return pairs > 0 ? sum / pairs : 0;
 }
 
-/** Tightest first. */
+/** Rank the heads, smallest spread first. */
 export function ranking(heads: number, data: Places, sides: readonly Sides[]): Ranked[] {
   const out = Array.from({ length: heads }, (_, head) => ({ head, spread: spreadOf(head, data, sides) }));
-  return out.filter((one) => Number.isFinite(one.spread)).sort((a, b) => a.spread - b.spread);
+  return out.filter(({ spread }) => Number.isFinite(spread)).sort((a, b) => a.spread - b.spread);
 }

@@ -1,7 +1,7 @@
-// Which points are worth drawing: of those that fall on one pixel of a small panel only the nearest can be seen.
+// Which points must be drawn? Of the points on one pixel of a small panel only the nearest can be seen.
 import { turning, type Orbit } from "./camera";
 
-/** The flat maps' order of depth; the shader has the same. */
+/** Get the depth of a point of a 2-D map; the shader does the same. */
 export const shuffled = (at: number): number => (Math.imul(at, 2654435769) >>> 8) / 16777216;
 
 export interface Sifted {
@@ -10,7 +10,7 @@ export interface Sifted {
   dims: number;
 }
 
-/** A panel as it stands, in pixels of the screen. */
+/** A panel in pixels of the screen. */
 export interface Place {
   head: number;
   x: number;
@@ -18,12 +18,12 @@ export interface Place {
   shape: readonly number[];
 }
 
-/** Panels with fewer points than this share of their pixels are drawn whole. */
+/** Panels with fewer points than this share of their pixels are drawn completely. */
 const CROWD = 0.25;
-/** Every n-th point in turn, so that a part of a list is a fair sample of it. */
+/** Points are listed with this step, so that each part of a list is an even sample. */
 const STRIDE = 8;
 
-/** All points of some panels; `most` stops early with a sample. */
+/** List all points of some panels, or a sample of `most`. */
 export function everyPoint(places: readonly Place[], { points }: Sifted, most = Infinity): Uint32Array {
   const out = new Uint32Array(Math.min(most, places.length * points));
   let count = 0;
@@ -35,7 +35,7 @@ export function everyPoint(places: readonly Place[], { points }: Sifted, most = 
   return out.subarray(0, count);
 }
 
-/** The points that can be seen, and all that are marked. */
+/** List the points that can be seen, and all marked points. */
 export function sift(
   places: readonly Place[],
   data: Sifted,
@@ -77,7 +77,7 @@ function nearestFlat(
   depth: Float32Array,
 ): void {
   const [byX, byY] = [(side * room * place.shape[0]) / 65535, (side * room * place.shape[1]) / 65535];
-  // Pixels are those of the screen, so a panel's first one starts where the screen's does.
+  // Pixels are those of the screen: the first pixel of a panel may be cut.
   const left = place.x - Math.floor(place.x) + side / 2 - 32767.5 * byX;
   const top = place.y - Math.floor(place.y) + side / 2 + 32767.5 * byY;
   for (let at = 0, from = place.head * points * 2; at < points; at++, from += 2) {

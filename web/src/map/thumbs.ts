@@ -1,18 +1,18 @@
-// Points as the patches they are: where each lies on the sheet of pictures, and how large it is drawn.
+// How are points drawn as patches? Their place on the sheet of pictures, and their size.
 import type { Thumbs } from "../source/wire";
 
-/** Smaller than this a picture says nothing, and a dot shows more. */
+/** A smaller patch shows less than a dot. */
 const LEAST = 7;
 const MOST = 72;
 
-/** Side in pixels. Like dots, patches grow slower than the panel, so that zooming in takes them apart; 0: too small. */
+/** Get the side of a patch in pixels, or 0 if too small; it grows slower than the panel, so zooming separates it. */
 export function thumbSize(side: number, points: number): number {
   const crowd = Math.min(1.5, Math.max(0.3, Math.sqrt(1500 / Math.max(1, points))));
   const size = crowd * 0.8 * Math.sqrt(side);
   return size < LEAST ? 0 : Math.min(MOST, size);
 }
 
-/** Share of a picture's width that a patch of the middle size takes. */
+/** Get the median width of a patch as a share of its picture. */
 export function typicalWidth(box: Float32Array): number {
   const widths: number[] = [];
   const step = 4 * Math.max(1, Math.floor(box.length / 4 / 500));
@@ -27,7 +27,7 @@ interface Placed {
   box: Float32Array | null;
 }
 
-/** Each point's part of the sheet in 65535ths of its sides: left, top, right, bottom; all 0 for what is no patch. */
+/** Get each point's part of the sheet (points, 4): left, top, right, bottom in 65535ths; 0 without a patch. */
 export function sheetBoxes(
   { points, input, image, box }: Placed,
   sheet: Pick<Thumbs, "width" | "height" | "input" | "image" | "cell">,

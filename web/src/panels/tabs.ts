@@ -1,4 +1,4 @@
-// Every tab, once, in the order of the bar: a new one is one folder and one line here.
+// Which tabs are there, in the order of the bar? A new tab is one folder and one line here.
 import type { Tab } from "../desk/tab";
 import { heads } from "./heads";
 import { image } from "./image";

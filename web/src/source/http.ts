@@ -1,12 +1,12 @@
-// The served page: paths are addresses under api/, beside the page itself.
+// How does a served page get its data? Paths are addresses under api/, beside the page.
 import type { Source } from "./source";
 
 export function httpSource(base: string): Source {
   const fetched = async (path: string, how?: RequestInit) => {
     const answer = await fetch(new URL(`api/${path}`, base), how).catch(() => {
-      throw new Error("the server does not answer; is attention-atlas still running?");
+      throw new Error("the server does not answer; start attention-atlas again and reload the page");
     });
-    // A refusal is a packet too, and its sentence is shown by whoever asked.
+    // An error is a packet too; `decode` throws its sentence.
     return answer.arrayBuffer();
   };
   return {

@@ -1,7 +1,7 @@
-// How an answer's bytes become an object whose arrays are views into those same bytes.
+// How do the bytes of a packet become an object? Its arrays are views into the same bytes.
 import { ARRAYS, type Grid } from "./wire";
 
-/** What an answer says instead, when it cannot be given. */
+/** The error that a packet contains in place of an answer. */
 export class AtlasFailure extends Error {}
 
 interface Place {
@@ -14,11 +14,11 @@ function isPlace(value: object): value is Place {
   return "at" in value && "type" in value && "shape" in value && Array.isArray(value.shape);
 }
 
-/** uint32 header length · JSON header · zeros up to 8 · buffers, each at a multiple of 8. */
+/** Read a packet: uint32 header length · JSON header · zeros up to 8 · buffers, each at a multiple of 8. */
 export function decode<T>(bytes: ArrayBuffer): T {
-  if (bytes.byteLength < 4) throw new AtlasFailure("an answer came back empty; reload the page");
+  if (bytes.byteLength < 4) throw new AtlasFailure("an answer is empty; reload the page");
   const length = new DataView(bytes).getUint32(0, true);
-  if (4 + length > bytes.byteLength) throw new AtlasFailure("an answer came back cut short; reload the page");
+  if (4 + length > bytes.byteLength) throw new AtlasFailure("an answer is cut short; reload the page");
   const header: unknown = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
   const start = Math.ceil((4 + length) / 8) * 8;
   const whole = filled(header, bytes, start) as T;
@@ -29,7 +29,7 @@ export function decode<T>(bytes: ArrayBuffer): T {
 
 function filled(value: unknown, bytes: ArrayBuffer, start: number): unknown {
   if (Array.isArray(value)) {
-    // Long token lists hold no arrays inside; still walked, since a packet is small.
+    // Token lists contain no arrays; they are read too, since a header is small.
     return value.map((item) => filled(item, bytes, start));
   }
   if (typeof value !== "object" || value === null) return value;
@@ -40,6 +40,6 @@ function filled(value: unknown, bytes: ArrayBuffer, start: number): unknown {
 function grid(place: Place, bytes: ArrayBuffer, start: number): Grid<unknown> {
   const size = place.shape.reduce((product, length) => product * length, 1);
   const kind = ARRAYS[place.type];
-  if (!kind) throw new AtlasFailure(`an answer has numbers of the unknown type "${place.type}"; reload the page`);
+  if (!kind) throw new AtlasFailure(`an answer has an array of the unknown type "${place.type}"; reload the page`);
   return { data: new kind(bytes, start + place.at, size), shape: place.shape };
 }

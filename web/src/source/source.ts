@@ -1,9 +1,9 @@
-// Where the front end gets its data: a path goes in, one packet comes out.
+// Where does the front end get its data? Each path gives one packet.
 
 export interface Source {
   get(path: string): Promise<ArrayBuffer>;
-  /** Something that changes what there is; the same packet comes back. */
+  /** Ask for an action, such as adding a text; its answer is a packet too. */
   ask(action: string, body: object): Promise<ArrayBuffer>;
-  /** Whether anything may be asked for, or only what was stored. */
+  /** Whether everything can be asked for, or only what was stored. */
   live: boolean;
 }

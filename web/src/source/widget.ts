@@ -1,4 +1,4 @@
-// The notebook: questions and answers are messages to the Python object behind the cell.
+// How does a notebook cell get its data? By messages to the Python object of the cell.
 import type { Source } from "./source";
 
 /** The part of anywidget's model that is used here. */
@@ -14,8 +14,8 @@ export interface Model {
 const PATIENCE = 60_000;
 
 export function widgetSource(model: Model): Source & { close(): void } {
-  // Two cells may show one model, so every question carries a name of its own.
-  const own = Math.random().toString(36).slice(2);
+  // Two cells may share one model, so the ids of messages start with a name of this cell.
+  const cellName = Math.random().toString(36).slice(2);
   const open = new Map<string, (bytes: ArrayBuffer) => void>();
   let asked = 0;
   const hear = (message: { kind?: string; id?: string }, buffers: (DataView | ArrayBuffer)[]) => {
@@ -25,11 +25,11 @@ export function widgetSource(model: Model): Source & { close(): void } {
   };
   model.on("msg:custom", hear as never);
   const send = (message: object, patience: number): Promise<ArrayBuffer> => {
-    const id = `${own}-${asked++}`;
+    const id = `${cellName}-${asked++}`;
     return new Promise((done, failed) => {
       const timer = setTimeout(() => {
         open.delete(id);
-        failed(new Error("the notebook's kernel does not answer; run the cell again"));
+        failed(new Error("the kernel of the notebook does not answer; run the cell again"));
       }, patience);
       open.set(id, (bytes) => {
         clearTimeout(timer);
@@ -41,7 +41,7 @@ export function widgetSource(model: Model): Source & { close(): void } {
   return {
     live: true,
     get: (path) => send({ kind: "get", path }, PATIENCE),
-    // A action may run the model.
+    // An action may run the model, which takes longer.
     ask: (action, body) => send({ kind: "do", path: action, body }, 5 * PATIENCE),
     close: () => model.off("msg:custom", hear as never),
   };

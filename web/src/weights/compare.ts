@@ -1,13 +1,13 @@
-// What changes between two inputs: which tokens answer each other, and the difference of their weights.
+// What changes between two inputs? Which tokens correspond, and the difference of their weights.
 import { dense, fromWhole, type HeadRows } from "./rows";
 import type { Unit } from "./units";
 
-/** Places of the same token in both inputs, or of what stands in its stead. */
+/** Places of the same token in both inputs, or of the token that replaces it. */
 export type Pair = readonly [number, number];
 
 /**
- * The longest common run of tokens, and between its parts, where both have equally many tokens
- * left, those one by one: so "she" answers "he" in sentences that are otherwise the same.
+ * Align two lists of tokens by their longest common subsequence; between its parts, equally many
+ * tokens are paired one by one, so that "she" is paired with "he" in otherwise equal sentences.
  */
 export function align(first: readonly string[], second: readonly string[]): Pair[] {
   const a = first.length;
@@ -41,7 +41,7 @@ function filledIn(same: Pair[], a: number, b: number): Pair[] {
   return out;
 }
 
-/** Second minus first, over the tokens both have. */
+/** Compute second minus first over the aligned tokens. */
 export function difference(first: HeadRows, second: HeadRows, rows: Pair[], columns: Pair[]): HeadRows {
   const one = dense(first);
   const two = dense(second);
@@ -55,7 +55,7 @@ export function difference(first: HeadRows, second: HeadRows, rows: Pair[], colu
   return { ...whole, sink: new Float32Array(rows.length) };
 }
 
-/** Units of the aligned tokens: one name where both agree, both names where they do not. */
+/** List the units of the aligned tokens; a unit has both texts where they differ. */
 export function unitsBoth(first: Unit[], second: Unit[], pairs: Pair[]): Unit[] {
   return pairs.map(([i, j]) => {
     const [one, two] = [first[i], second[j]];

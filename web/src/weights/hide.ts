@@ -1,11 +1,11 @@
-// What a head's rows become when tokens are hidden: a softmax over what is left.
+// What do a head's rows become when tokens are hidden? A softmax over the visible tokens.
 import type { HeadRows } from "./rows";
 
 /**
- * w_ij / (Σ over visible j of w_ij + sink_i). Hidden rows become zero.
+ * Hide tokens: w_ij / (Σ over visible j of w_ij + sink_i). Hidden rows become zero.
  *
- * Hiding always starts from the untouched rows, so the order in which tokens were hidden
- * cannot matter, and showing them all again gives back the start.
+ * It always starts from the original rows, so the order of hiding does not matter, and showing
+ * all tokens again restores the original rows.
  */
 export function hide(head: HeadRows, queries: ReadonlySet<number>, keys: ReadonlySet<number>): HeadRows {
   if (queries.size === 0 && keys.size === 0) return head;
@@ -20,7 +20,7 @@ export function hide(head: HeadRows, queries: ReadonlySet<number>, keys: Readonl
     for (let at = row * k; at < (row + 1) * k; at++) {
       if (!gone[head.index[at]]) left += head.weight[at];
     }
-    // Rows cut to their strongest keys: the mass left out is taken to be all visible.
+    // In rows with only the strongest keys, all keys left out are taken as visible.
     const whole = left + head.rest[row] + head.sink[row];
     if (whole <= 0) continue;
     for (let at = row * k; at < (row + 1) * k; at++) {
@@ -38,7 +38,7 @@ export function flags(length: number, chosen: ReadonlySet<number>): Uint8Array {
   return out;
 }
 
-/** Weights times the length of the value each key moves, every row scaled back to its own sum. */
+/** Multiply weights by the length of each key's value vector; each row keeps its sum. */
 export function byNorm(head: HeadRows, norms: Float32Array): HeadRows {
   const { n, k } = head;
   const weight = new Float32Array(head.weight.length);

@@ -1,4 +1,4 @@
-// Which lines are drawn, and how much of the attention they carry.
+// Which lines are drawn, and how much of the attention do they show?
 import type { Picks } from "../source/wire";
 import { inOrder, massOf, type HeadRows } from "./rows";
 
@@ -6,9 +6,9 @@ export interface Lines {
   count: number;
   from: Uint32Array;
   to: Uint32Array;
-  /** Between 0 and 1, or signed where it is a difference. */
+  /** 0 to 1; signed for a difference. */
   weight: Float32Array;
-  /** Mass of the lines, and of the rows they belong to. */
+  /** Attention of the lines, and of all their rows. */
   drawn: number;
   total: number;
 }
@@ -69,7 +69,7 @@ export function linesOf(head: HeadRows, sieve: Sieve): Lines {
 
 const isOpen = ({ threshold, topk, filter }: Sieve): boolean => threshold === 0 && topk === 0 && filter === "all";
 
-/** All weights of complete rows as they lie there, with nothing copied. Lines of no weight are among them, and never drawn. */
+/** Use all weights of complete rows without a copy; lines of weight 0 are included but never drawn. */
 function every(head: HeadRows, to: Uint32Array): Lines {
   const { n, k, weight, rest } = head;
   const drawn = massOf(weight);
@@ -78,7 +78,7 @@ function every(head: HeadRows, to: Uint32Array): Lines {
   return { count: n * k, from: inOrder("row", n, k), to, weight, drawn, total };
 }
 
-/** The k-th strongest weight of a row, among the columns that the filter lets through. */
+/** Get the k-th strongest weight of a row, among the columns that the filter keeps. */
 function kth(head: HeadRows, first: number, sieve: Sieve, sides: readonly [number, number] | null): number {
   const sizes: number[] = [];
   for (let at = first; at < first + head.k; at++) {
@@ -88,7 +88,7 @@ function kth(head: HeadRows, first: number, sieve: Sieve, sides: readonly [numbe
   return Float32Array.from(sizes).sort()[sizes.length - sieve.topk];
 }
 
-/** The share as a sentence has it; a hair under all is not all. */
+/** Write a share in percent; a share just below 1 is not written as 100 %. */
 export function share(drawn: number, total: number): string {
   if (total <= 0) return "–";
   const percent = (100 * drawn) / total;
@@ -97,7 +97,7 @@ export function share(drawn: number, total: number): string {
   return `${percent < 1 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-/** Where the lines of a row begin. */
+/** Get the first line of a row. */
 function startOf({ from, count }: Lines, row: number): number {
   let [low, high] = [0, count];
   while (low < high) {
@@ -108,7 +108,7 @@ function startOf({ from, count }: Lines, row: number): number {
   return low;
 }
 
-/** Only the lines of one token. Lines are kept row by row. */
+/** Get the lines of one token. Lines are sorted by row. */
 export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
   const column = side === "query" ? lines.from : lines.to;
   const [first, end] = side === "query" ? [startOf(lines, at), startOf(lines, at + 1)] : [0, lines.count];

@@ -1,8 +1,8 @@
-// How one head computes one row: from query and keys to the softmax, with every step kept.
+// How does one head compute one row? Every step from query and keys to the softmax.
 import type { Vectors } from "../source/wire";
 
 export interface Trace {
-  /** q·k of the chosen query with every key (M). */
+  /** q·k of the query with every key (M). */
   dot: Float32Array;
   /** After scale, soft cap and bias; −∞ where the key is not seen (M). */
   logit: Float32Array;
@@ -60,16 +60,16 @@ function softmax(logits: Float32Array, sink: number | null, out: Float32Array): 
 }
 
 /**
- * Neurons by how much they lift the keys that are looked at above the rest:
- * Σ_j a_ij q_d k_jd − mean_j q_d k_jd, largest first; for one picked key just q_d k_jd.
+ * Sort neurons by how much they raise the attended keys above the others:
+ * Σ_j a_ij q_d k_jd − mean_j q_d k_jd, largest first; for one picked key, q_d k_jd.
  */
-export function byContribution(vectors: Vectors, row: number, made: Trace, key: number | null): Uint32Array {
+export function byContribution(vectors: Vectors, row: number, steps: Trace, key: number | null): Uint32Array {
   const [m, width] = vectors.key.shape;
   const score = new Float32Array(width);
   let count = 0;
-  for (let at = 0; at < m; at++) count += made.seen[at];
+  for (let at = 0; at < m; at++) count += steps.seen[at];
   for (let at = 0; at < m; at++) {
-    const push = key === null ? made.weight[at] - made.seen[at] / Math.max(1, count) : Number(at === key);
+    const push = key === null ? steps.weight[at] - steps.seen[at] / Math.max(1, count) : Number(at === key);
     if (push === 0) continue;
     for (let d = 0; d < width; d++) {
       score[d] += push * vectors.query.data[row * width + d] * vectors.key.data[at * width + d];

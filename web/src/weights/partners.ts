@@ -1,9 +1,9 @@
-// Whom one token looks at, or who looks at it.
+// Which tokens does one token look at, or which look at it?
 import { mostLeftOut, weightAt, type HeadRows } from "./rows";
 
 export type Side = "query" | "key";
 
-/** Weights with every token of the other side. */
+/** Get the weights of a token with every token of the other side. */
 export function partners(head: HeadRows, side: Side, at: number): Float32Array {
   if (side === "key") return Float32Array.from({ length: head.n }, (_, row) => weightAt(head, row, at) ?? 0);
   const out = new Float32Array(head.m);
@@ -15,14 +15,14 @@ export function partners(head: HeadRows, side: Side, at: number): Float32Array {
 
 export interface Partner {
   at: number;
-  /** Mean over the heads shown. */
+  /** Mean over the picked heads. */
   mean: number;
   strongest: number;
-  /** Which of the heads shown is the strongest, by its place among them. */
+  /** Place of the head with the strongest weight among the picked heads. */
   head: number;
 }
 
-/** The strongest partners over some heads, largest mean first. */
+/** List the strongest partners over some heads, largest mean first. */
 export function ranked(byHead: Float32Array[], most: number): Partner[] {
   const length = byHead[0]?.length ?? 0;
   const all: Partner[] = [];
@@ -37,14 +37,14 @@ export function ranked(byHead: Float32Array[], most: number): Partner[] {
   return all.sort((a, b) => Math.abs(b.mean) - Math.abs(a.mean)).slice(0, most);
 }
 
-/** Weights as they are read: three digits, and a sign where they have one. */
+/** Write a weight with three decimals, and with a sign if `signed`. */
 export function number(weight: number, signed = false): string {
   const size = Math.abs(weight);
   if (size > 0 && size < 0.0005) return "<0.001";
   return `${weight < 0 ? "−" : signed && weight > 0 ? "+" : ""}${size.toFixed(3)}`;
 }
 
-/** Returns one weight as it is read; of one that was not sent, how large it can be. */
+/** Write one weight; of one that was not sent, how large it can be. */
 export function weightText(head: HeadRows, row: number, column: number, signed = false): string {
   const weight = weightAt(head, row, column);
   return weight === null ? `at most ${number(mostLeftOut(head, row))}` : number(weight, signed);

@@ -1,27 +1,27 @@
-// One head's weights as rows of (key, weight) pairs, whether they came as the strongest few or whole.
+// How are the weights of one head stored? As rows of (key, weight) pairs, of the strongest keys or of all.
 import type { Edges } from "../source/wire";
 
 /**
  * N rows of k entries; entry e of row i is at i·k + e. Rows look, columns are looked at. An entry of weight 0 may be
- * padding, whose key means nothing; differences have weights below 0.
+ * padding without a key; differences can have weights below 0.
  */
 export interface HeadRows {
   n: number;
   m: number;
   k: number;
-  /** Whether each row has all keys in their order, so that `weight` is the whole matrix (n·m). */
+  /** Whether each row has all keys in order; `weight` is then the whole matrix (n·m). */
   whole: boolean;
   index: Uint16Array | Uint32Array;
   weight: Float32Array;
-  /** Mass of a row that its entries leave out (N). */
+  /** Attention of each row that is not in its entries (N). */
   rest: Float32Array;
-  /** Mass that went to no key at all: a sink (N). */
+  /** Attention of each row that went to no key: a sink (N). */
   sink: Float32Array;
 }
 
 const orders = new Map<string, Uint32Array>();
 
-/** The row or the column of each of n·m entries; shared, since every whole head of one size has the same. */
+/** Get the row or column of each of n·m entries; shared by all complete heads of one size. */
 export function inOrder(what: "row" | "column", n: number, m: number): Uint32Array {
   const name = `${what} ${n}×${m}`;
   let order = orders.get(name);
@@ -34,7 +34,7 @@ export function inOrder(what: "row" | "column", n: number, m: number): Uint32Arr
   return order;
 }
 
-/** Rows that sum to less than one have a sink; rounding alone is not one. */
+/** Get the sink of a row: what is missing to a sum of 1, except for rounding. */
 function sinkOf(sum: number): number {
   const missing = 1 - sum;
   return missing > 1e-3 && missing < 1 ? missing : 0;
@@ -42,7 +42,7 @@ function sinkOf(sum: number): number {
 
 const masses = new WeakMap<Float32Array, number>();
 
-/** The sum of a head's weights, by their size; asked for again it is known. */
+/** Get the sum of a head's absolute weights; computed once. */
 export function massOf(weights: Float32Array): number {
   let mass = masses.get(weights);
   if (mass === undefined) {
@@ -69,14 +69,14 @@ export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows
   return { n, m, k: m, whole: true, index, weight: weights, rest: new Float32Array(n), sink };
 }
 
-/** Where a head's rows start among all rows, which run over layer, head, query. */
+/** Get the first row of a head among all rows, which run over layer, head, query. */
 export function firstRow(edges: Edges, place: number, head: number): number {
   let row = 0;
   for (let layer = 0; layer < place; layer++) row += edges.heads[layer] * edges.n[layer];
   return row + head * edges.n[place];
 }
 
-/** Rounded ones travel as square roots in 65535ths. */
+/** Read weights; rounded ones are sent as square roots in 65535ths. */
 function weightsOf(sent: Float32Array | Uint16Array): Float32Array {
   if (sent instanceof Float32Array) return sent;
   const out = new Float32Array(sent.length);
@@ -84,14 +84,14 @@ function weightsOf(sent: Float32Array | Uint16Array): Float32Array {
   return out;
 }
 
-/** The first m of k columns. */
+/** Get the first m of k columns. */
 function narrowed(weights: Float32Array, n: number, m: number, k: number): Float32Array {
   const out = new Float32Array(n * m);
   for (let row = 0; row < n; row++) out.set(weights.subarray(row * k, row * k + m), row * m);
   return out;
 }
 
-/** `place` is the layer's place in the list, not its number in the model. */
+/** Read the rows of a head; `place` is the layer's place in the list, not its number in the model. */
 export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const n = edges.n[place];
   const m = edges.m[place];
@@ -107,7 +107,7 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   return { n, m, k, whole: false, index, weight, rest, sink };
 }
 
-/** Returns one weight; null where its row was cut to the strongest keys and this is none of them. */
+/** Get one weight; null if the row has only its strongest keys and this is not one of them. */
 export function weightAt(head: HeadRows, row: number, column: number): number | null {
   if (head.whole) return head.weight[row * head.m + column];
   const end = (row + 1) * head.k;
@@ -120,7 +120,7 @@ export function weightAt(head: HeadRows, row: number, column: number): number | 
   return listed || head.rest[row] === 0 ? 0 : null;
 }
 
-/** Returns the most that one weight left out of a row can be: no more than the weakest listed, nor than all left out. */
+/** Get the upper limit of a weight left out of a row: the weakest entry, or all that is left out. */
 export function mostLeftOut(head: HeadRows, row: number): number {
   let least = Infinity;
   for (let at = row * head.k; at < (row + 1) * head.k; at++) {
@@ -130,7 +130,7 @@ export function mostLeftOut(head: HeadRows, row: number): number {
   return Math.min(least, head.rest[row]);
 }
 
-/** Returns all weights, row by row (n·m); those that were cut off are 0. */
+/** Get all weights, row by row (n·m); those left out are 0. */
 export function dense(head: HeadRows): Float32Array {
   if (head.whole) return head.weight;
   const out = new Float32Array(head.n * head.m);

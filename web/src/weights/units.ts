@@ -1,4 +1,4 @@
-// What stands in a column: tokens, or tokens merged to words.
+// What does a column list? Tokens, or tokens merged into words.
 import type { TokenInfo } from "../source/wire";
 import { dense, fromWhole, type HeadRows } from "./rows";
 
@@ -10,7 +10,7 @@ export interface Unit {
   segment: number;
 }
 
-/** Thin mark for a leading space; kept out of merged words. */
+/** The mark of a leading space; merged words do not have it. */
 export const SPACE = "\u00b7";
 
 export function unitsOf(tokens: TokenInfo[], words: boolean): Unit[] {
@@ -32,8 +32,8 @@ export function unitsOf(tokens: TokenInfo[], words: boolean): Unit[] {
 }
 
 /**
- * Attention between words: summed over the pieces looked at, averaged over the pieces that look,
- * so that a row still sums to what it did. Hidden pieces do not count among those that look.
+ * Merge rows of tokens into rows of words: summed over the tokens looked at, averaged over the tokens
+ * that look, so that the sum of a row stays. Hidden tokens are left out of the average.
  */
 export function mergeWords(head: HeadRows, rows: Unit[], columns: Unit[], hidden: ReadonlySet<number>): HeadRows {
   const all = dense(head);

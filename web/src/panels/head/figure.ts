@@ -1,4 +1,4 @@
-// The head view as a figure.
+// How is the Lines view exported?
 import type { Desk } from "../../desk/desk.svelte";
 import { batches, type LineSet } from "../../draw/batch";
 import { css, hex, opacity, PAPER, tintOf } from "../../draw/colour";

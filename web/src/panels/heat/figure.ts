@@ -1,4 +1,4 @@
-// The heat-map as a figure.
+// How is the heat-map exported?
 import type { Desk } from "../../desk/desk.svelte";
 import { css, heatPlace, hex, PAPER, signed, type Rgb } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
@@ -55,7 +55,7 @@ export function heatFigure(desk: Desk, maps: Shown[], scale: Rgb[]): string {
   return figure.toString();
 }
 
-/** Cells by colour, in 64 steps; those of no weight are the paper itself. */
+/** Group the cells by colour, in 64 steps; cells of weight 0 are not drawn. */
 function coloured(map: Shown, scale: Rgb[], dark: boolean): Map<string, number[]> {
   const all = dense(map.head);
   const most = largest(all);

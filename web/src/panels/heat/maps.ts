@@ -1,4 +1,4 @@
-// A head's weights as pixels, and where each map stands.
+// How do a head's weights become pixels, and where is each map?
 import { heatPlace, signed, type Rgb } from "../../draw/colour";
 import { dense, type HeadRows } from "../../weights/rows";
 
@@ -9,7 +9,7 @@ export interface Box {
   cell: number;
 }
 
-/** Largest equal cells for some maps of one size, in rows that fill the room. */
+/** Compute the largest cell size for some maps of equal size, placed in rows. */
 export function boxes(
   count: number,
   rows: number,
@@ -33,7 +33,7 @@ export function boxes(
   }));
 }
 
-/** Pixels of a map; where several cells share one pixel the strongest is shown. */
+/** Compute the pixels of a map; where several cells share one pixel, the strongest is shown. */
 export function pixels(head: HeadRows, wide: number, high: number, scale: Rgb[] | null, dark: boolean): ImageData {
   const out = new ImageData(wide, high);
   const all = dense(head);

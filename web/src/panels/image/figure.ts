@@ -1,4 +1,4 @@
-// The image view as a figure: the picture as pixels, everything on it as shapes and letters.
+// How is the Image tab exported? The picture as pixels; everything on it as shapes and text.
 import type { Desk } from "../../desk/desk.svelte";
 import { css, hex, PAPER } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
@@ -12,7 +12,7 @@ import { shapesOf } from "./shown";
 const WIDE = 760;
 const TOP = 34;
 const FOOT = 46;
-/** Special tokens are listed; a whole text beside the picture is not. */
+/** More tokens beside the picture than this are not listed. */
 const MOST_BESIDE = 24;
 
 export function imageFigure(desk: Desk): string {
@@ -83,7 +83,7 @@ function draw(figure: Figure, sign: Sign): void {
   }
 }
 
-/** What the picked token is, and its weights with tokens that have no place. */
+/** Write the picked token and its weights with tokens that have no place. */
 function foot(figure: Figure, desk: Desk, y: number): void {
   const { image } = desk;
   const { token, shades } = image;

@@ -1,4 +1,4 @@
-// The image view on its canvas: pictures, overlay, borders, arrows.
+// How is the Image tab drawn on its canvas? Pictures, overlay, borders, arrows.
 import { css, PAPER } from "../../draw/colour";
 import { sized } from "../../draw/painter";
 import type { Rect } from "../../image/arrange";
@@ -21,7 +21,7 @@ export function paint(
   const context = sized(canvas, look.width, look.height);
   for (const { loaded, rect } of pictures) {
     if (!loaded) continue;
-    // Small pictures are shown as the pixels they are.
+    // Pixels of enlarged small pictures stay sharp squares.
     context.imageSmoothingEnabled = loaded.bitmap.width > rect.width / 3;
     context.drawImage(loaded.bitmap, rect.x, rect.y, rect.width, rect.height);
   }
@@ -59,7 +59,7 @@ function outline(
   context.strokeRect(x, y, width, height);
 }
 
-/** White with a dark rim, which can be seen on any picture. */
+/** Draw in white with a dark rim, which can be seen on any picture. */
 function draw(context: CanvasRenderingContext2D, sign: Sign): void {
   context.globalAlpha = sign.alpha;
   context.lineCap = "round";

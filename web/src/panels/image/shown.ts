@@ -1,4 +1,4 @@
-// Everything that the image view has on its pictures now.
+// What is drawn on the pictures of the Image tab?
 import type { Desk } from "../../desk/desk.svelte";
 import { other } from "../../desk/image.svelte";
 import { patchRect, type Rect } from "../../image/arrange";

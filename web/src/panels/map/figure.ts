@@ -1,4 +1,4 @@
-// The map as a figure: the points as the screen has them, frames and titles as real lines and letters.
+// How is the map exported? Points as pixels; frames and titles as vector lines and text.
 import { css, PAPER } from "../../draw/colour";
 import { panelBox } from "../../map/plane";
 import { badge, lettersOf, lineNames, titleLine, type Over } from "./overlay";

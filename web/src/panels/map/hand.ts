@@ -1,4 +1,4 @@
-// Mouse, pen and fingers on the map: drag, wheel, pinch, click.
+// What do mouse, pen and fingers do on the map? Drag, wheel, pinch, click.
 import type { Stage } from "./stage";
 
 interface Does {
@@ -38,7 +38,7 @@ export class Hand {
     if (this.fingers.size === 2) return this.pinch(stage, event.pointerId, before, now);
     if (this.gone < SLIP) return;
     const solid = stage.data?.dims === 3;
-    // Solid maps turn under the hand; with Shift or the right button they move.
+    // A drag turns a 3-D map; with Shift or the right button it moves the map.
     if (solid && !event.shiftKey && (event.buttons & 1) === 1) stage.turn(dx, dy);
     else stage.pan(dx, dy);
   }
@@ -61,7 +61,7 @@ export class Hand {
     if (this.fingers.size === 0) this.does.point(-1, -1, 0, 0);
   }
 
-  /** The browser would scroll the page unless told otherwise before it starts. */
+  /** Listen to the wheel, not passively: the browser would scroll the page otherwise. */
   wheels(element: HTMLElement): () => void {
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
@@ -81,7 +81,7 @@ export class Hand {
   }
 
   private pinch(stage: Stage, finger: number, before: { x: number; y: number }, now: { x: number; y: number }): void {
-    const other = [...this.fingers].find(([one]) => one !== finger)?.[1];
+    const other = [...this.fingers].find(([id]) => id !== finger)?.[1];
     if (!other) return;
     const [was, is] = [
       Math.hypot(before.x - other.x, before.y - other.y),

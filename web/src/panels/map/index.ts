@@ -1,4 +1,4 @@
-// The Map tab: queries and keys of every head in one picture.
+// The Map tab: the queries and keys of every head as points.
 import type { Desk } from "../../desk/desk.svelte";
 import type { Tab } from "../../desk/tab";
 import MapControls from "./MapControls.svelte";
@@ -9,7 +9,7 @@ import { badge } from "./overlay";
 export const map: Tab = {
   name: "map",
   title: "Map",
-  about: "queries and keys of every head in one picture",
+  about: "queries and keys of every head as points",
   applies: (desk) => desk.about.maps.length > 0 || desk.about.can_compute,
   opens: (about, chrome) => about.maps.length > 0 && chrome === "page",
   inCell: (desk) => desk.about.maps.length > 0,
@@ -17,16 +17,19 @@ export const map: Tab = {
   controls: MapControls,
   inspector: MapInspector,
   hints: [
-    { lead: "Every panel is a head.", text: "Near points attend to each other; wheel or click goes in." },
-    { lead: "Click a point", text: "in a head to see its whole sentence." },
-    { lead: "Search", text: "a word to find the heads that bring it together." },
+    {
+      lead: "Every panel is a head.",
+      text: "Points near each other attend to each other. Click a panel or turn the wheel to enlarge it.",
+    },
+    { lead: "Click a point", text: "in an enlarged head to see its whole input." },
+    { lead: "Search", text: "for a word to find the heads that bring it together." },
   ],
   status,
-  keys: [{ key: "/", shown: "/", does: "search, on the map", act: (_desk, frame) => frame.focusControl(".aa-search") }],
-  ways: [{ key: "m", shown: "m", does: "the map", act: (desk) => desk.setTab("map") }],
+  keys: [{ key: "/", shown: "/", does: "search on the map", act: (_desk, frame) => frame.focusControl(".aa-search") }],
+  ways: [{ key: "m", shown: "m", does: "Map tab", act: (desk) => desk.setTab("map") }],
   into: (desk) => desk.map.enter(desk.focus),
   out: (desk) => desk.map.leave(),
-  // An input's attention is wanted only once a point of it is picked, and only in the layer that is drawn.
+  // The attention of an input is needed once one of its points is picked, and only in the drawn layer.
   needs: (desk) => (desk.picks.pinned ? ["map", "layer", "pictures"] : ["map"]),
   alone: (picks) => picks.mapHead,
   steps: ["map", "mapHead"],
@@ -37,6 +40,6 @@ function status({ map: { data, info }, hoverHead, focus }: Desk): { name: string
   const head = data.names.indexOf(hoverHead ?? focus);
   const fidelity = head < 0 ? "" : badge(data.figure(head, "map.correlation"));
   const points = data.points.toLocaleString("en");
-  const text = `${info?.method} ${info?.dims}-D, ${points} points a head${fidelity ? ` · map fidelity ${fidelity}` : ""}`;
+  const text = `${info?.method} ${info?.dims}-D, ${points} points per head${fidelity ? ` · fidelity ${fidelity}` : ""}`;
   return [{ name: "map", text }];
 }

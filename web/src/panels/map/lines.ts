@@ -1,4 +1,4 @@
-// From each query of the picked input to the keys it looks at most.
+// Which lines go from the queries of the picked input to their strongest keys?
 import type { MapData } from "../../map/data";
 import { FAINTEST } from "../../source/wire";
 import type { HeadRows } from "../../weights/rows";
@@ -6,7 +6,7 @@ import type { Line } from "./overlay";
 
 const KEYS = 2;
 
-/** `rows` are those of the picked input in the picked head, with hidden tokens already out. */
+/** List the lines to draw; `rows` are the picked head's rows of the picked input, without hidden tokens. */
 export function strongest(data: MapData, input: number, rows: HeadRows | undefined): Line[] {
   if (!rows) return [];
   const queries = new Map<number, number>();
@@ -16,10 +16,10 @@ export function strongest(data: MapData, input: number, rows: HeadRows | undefin
   const out: Line[] = [];
   for (const [position, from] of queries) {
     if (position >= rows.n) continue;
-    const own = Array.from({ length: rows.k }, (_, at) => position * rows.k + at).sort(
+    const entries = Array.from({ length: rows.k }, (_, at) => position * rows.k + at).sort(
       (a, b) => rows.weight[b] - rows.weight[a],
     );
-    for (const at of own.slice(0, KEYS)) {
+    for (const at of entries.slice(0, KEYS)) {
       const to = keys.get(rows.index[at]);
       if (to !== undefined && rows.weight[at] >= FAINTEST) out.push({ from, to, weight: rows.weight[at] });
     }

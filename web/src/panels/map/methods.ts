@@ -1,4 +1,4 @@
-// How methods are called on screen, and spans of time.
+// How does the page name layout methods and times?
 import * as wire from "../../source/wire";
 
 export const METHODS: Readonly<Record<string, string>> = wire.METHODS;

@@ -1,4 +1,4 @@
-// What is written and drawn over the points: frames and titles, lines to the strongest keys, names, rings.
+// What is drawn over the points? Frames, titles, lines to the strongest keys, names of tokens, rings.
 import { css, opacity, PAPER } from "../../draw/colour";
 import type { Cell } from "../../draw/cloud";
 import { sized } from "../../draw/painter";
@@ -25,7 +25,7 @@ export interface Over {
   marks: Uint8Array | null;
   lines: Line[];
   labels: boolean;
-  /** Whether dots are coloured by side, so that names may be too. */
+  /** Whether names are coloured by side, as the dots are. */
   sides: boolean;
 }
 
@@ -50,7 +50,7 @@ export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): 
   if (over.hover) ring(context, stage, over.hover.head, over.hover.at, inkOf(over.dark).text, 1.5);
 }
 
-/** A figure that says how far a map can be believed, short enough for a title. */
+/** Write the fidelity of a map, short enough for a title. */
 export const badge = (value: number): string =>
   Number.isFinite(value)
     ? value
@@ -79,18 +79,18 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
   if (stage.head < 0) rowNames(context, stage, ink);
 }
 
-/** Returns the size of the letters of titles; 0 where panels are too small for any. */
+/** Get the letter size of titles; 0 where panels are too small for titles. */
 export function lettersOf({ plane, camera }: Stage): number {
   const room = (plane.pitch.height - plane.panel.height) * camera.scale;
   if (plane.titled) return room < 11 ? 0 : Math.min(12, 0.68 * room);
   return camera.scale < 72 ? 0 : 11;
 }
 
-/** Returns the line that a panel's title stands on: above the panel, or inside where none has room above. */
+/** Get the baseline of a panel's title: above the panel, or inside where there is no room above. */
 export const titleLine = ({ plane }: Stage, top: number, letters: number): number =>
   plane.titled ? top - 3 : top + letters + 2;
 
-/** Names, then figures: changing the font is what costs time. */
+/** Draw all names, then all numbers: each change of the font is slow. */
 function titles(
   context: CanvasRenderingContext2D,
   stage: Stage,
@@ -124,7 +124,7 @@ function titles(
   });
 }
 
-/** Names of layers and heads, in pixels of the view: layers left of each block, heads above it where panels have no titles. */
+/** Place the names of layers left of each block and, where panels have no titles, of heads above it (pixels). */
 export function lineNames(stage: Stage): { text: string; x: number; y: number; anchor: "end" | "middle" }[] {
   const { plane, camera } = stage;
   const [wide, high] = [plane.panel.width * camera.scale, plane.panel.height * camera.scale];
@@ -195,13 +195,13 @@ function names(context: CanvasRenderingContext2D, stage: Stage, over: Over): voi
   context.globalAlpha = 1;
 }
 
-/** Darker than the dots on white, so that letters can be read. */
+/** Get the colour of a name: on white darker than the dots, so that it can be read. */
 const sideInk = ({ dark, palette }: Over, query: boolean): string => {
   const colour = PAIRS[palette][query ? "query" : "key"];
   return css(dark ? colour : (colour.map((part) => Math.round(part * 0.62)) as unknown as typeof colour));
 };
 
-/** Marked points first, then a fair spread over all; what would cover another name is left out. */
+/** Choose the names to draw: marked points, or an even sample; none covers another. */
 export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Over): Label[] {
   const { data, size } = stage;
   if (!data) return [];
@@ -217,7 +217,7 @@ export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Ov
   if (marks)
     for (let at = 0; at < data.points && wishes.length < 600; at++) if (marks[at] && at !== over.picked) wish(at);
   if (!marks) {
-    // A step that shares no factor with most counts walks over queries and keys alike.
+    // A large prime step visits queries and keys evenly.
     const most = Math.min(data.points, 1500);
     for (let turn = 0; turn < most; turn++) wish((turn * 7919) % data.points);
   }

@@ -1,4 +1,4 @@
-// The canvas of a map: which panels are in sight, how the camera moves, and when a frame is due.
+// Which panels of the map are in view, how does the camera move, and when is a frame drawn?
 import { PAPER } from "../../draw/colour";
 import { Cloud, type Cell, type CloudSheet, type CloudView } from "../../draw/cloud";
 import {
@@ -28,7 +28,7 @@ import type { Picks } from "../../source/wire";
 
 const MOTION = 180;
 const STILL = 140;
-/** Frames slower than this while moving draw fewer points the next time, faster ones more. */
+/** After a frame slower than SLOW ms the next one draws fewer points, after one faster than FAST more. */
 const SLOW = 34;
 const FAST = 20;
 const LEAST = 30_000;
@@ -36,25 +36,25 @@ const MOST = 6_000_000;
 const DEEPEST = 60;
 
 export interface StageNews {
-  /** The camera came to rest, or entered or left a head by itself. Numbers are null while everything is in view. */
+  /** The camera stopped, or zoomed into or out of a head. `numbers` is null while everything is in view. */
   moved(head: number, numbers: number[] | null): void;
-  /** A finer or the first sheet of pictures is needed for what is on screen. */
+  /** The first or a finer sheet of pictures is needed for what is on screen. */
   wants(sheet: number): void;
-  /** Every frame, after the points; `whole` says whether all of them are there. */
+  /** A frame was drawn; `whole` tells whether it has all points. */
   painted(whole: boolean): void;
 }
 
 export class Stage {
   readonly cloud: Cloud;
   data: MapData | undefined;
-  /** Where the panels stand in this window. */
+  /** The places of the panels in this window. */
   plane: Plane = planeFor([], [], { width: 0, height: 0 });
   size: Size = { width: 0, height: 0 };
   camera: Camera = { x: 0, y: 0, scale: 1 };
   orbit: Orbit = START_ORBIT;
   /** Number of the head that fills the view, or −1. */
   head = -1;
-  /** Whether the camera shows all there is to see, and stays so when the window changes. */
+  /** Whether the camera shows everything, and is to do so when the window changes. */
   fits = true;
   dark = false;
   dim = 0;
@@ -62,7 +62,7 @@ export class Stage {
   bySize = false;
   scaled = false;
   patches: Picks["patches"] = "off";
-  /** Pixels of the sheets that are to be had, coarse first, and the one in use. */
+  /** The sheets that the atlas has, coarse first, and the number of the one in use. */
   sheets: readonly { side: number }[] = [];
   private sheet = -1;
   private norms: Norms | undefined;
@@ -79,7 +79,7 @@ export class Stage {
   private way: { from: Camera; to: Camera; start: number; clear: number } | undefined;
   private grids = new Map<string, Grid>();
   private marks: Uint8Array | null = null;
-  /** Numbers of the points to draw while nothing moves, and what they were chosen for. */
+  /** Numbers of the points to draw while nothing moves, and the view that they were chosen for. */
   private chosen: { name: string; list: Uint32Array } | undefined;
 
   constructor(
@@ -127,21 +127,21 @@ export class Stage {
     this.redraw();
   }
 
-  /** The pictures arrived. */
+  /** Use a sheet of pictures that has arrived. */
   show(level: number, sheet: CloudSheet): void {
     this.sheet = level;
     this.cloud.setSheet(sheet);
     this.redraw();
   }
 
-  /** Side of a patch on screen; 0 where dots are drawn: zoomed far out, switched off, or no pictures yet. */
+  /** Side of a patch on screen; 0 where dots are drawn: zoomed out, switched off, or no pictures yet. */
   get thumb(): number {
     const { data, patches } = this;
     if (!data?.box || patches === "off" || this.sheets.length === 0) return 0;
     return thumbSize(this.camera.scale, data.points);
   }
 
-  /** Whether patches are on screen as such. */
+  /** Whether patches are drawn rather than dots. */
   get patched(): boolean {
     return this.thumb > 0 && this.sheet >= 0;
   }
@@ -150,13 +150,13 @@ export class Stage {
     return (this.data?.image?.[at] ?? -1) >= 0;
   }
 
-  /** The coarsest sheet on which a patch has as many pixels as on screen, if it is finer than what is there. */
+  /** Ask for the coarsest sheet with as many pixels of a patch as the screen, if it is finer than the one in use. */
   private askSheet(): void {
     const { thumb } = this;
     if (thumb === 0 || !this.data?.box) return;
     const share = typicalWidth(this.data.box);
-    const found = this.sheets.findIndex(({ side }) => side * share >= thumb * this.ratio);
-    const level = found < 0 ? this.sheets.length - 1 : found;
+    const enough = this.sheets.findIndex(({ side }) => side * share >= thumb * this.ratio);
+    const level = enough < 0 ? this.sheets.length - 1 : enough;
     if (level > this.sheet) this.news.wants(level);
   }
 
@@ -167,27 +167,27 @@ export class Stage {
   }
 
   resize(size: Size, plane: Plane): void {
-    // What was in the middle stays there, wherever its panel went.
+    // The panel in the middle stays in the middle, even if it has another place now.
     const anchor = this.head >= 0 ? this.head : middleHead(this.plane, this.camera, this.size);
     const [from, to] = [this.plane.corners[anchor], plane.corners[anchor]];
     if (!this.fits && from && to) this.camera = moved(this.camera, from, to);
     this.size = size;
     this.plane = plane;
     this.cloud.resize(size.width, size.height, this.ratio);
-    // A flight that is under way ends where the new window wants it.
+    // A camera that is moving goes to the target of the new window.
     if (this.fits && this.way) this.way.to = this.fitting();
     else if (this.fits) this.camera = this.fitting();
     this.redraw();
   }
 
-  /** All of the matrix, or all of the head in view. */
+  /** Get the camera that shows all heads, or all of the head in view. */
   fitting(): Camera {
     const { data, plane, size } = this;
     if (!data) return this.camera;
     return this.head >= 0 ? fitOne(plane.corners[this.head], size) : fitAll(plane, size);
   }
 
-  /** To where an address or a click leads. */
+  /** Go to a head or to the camera of an address; `motion`: with an animation. */
   go(head: number, numbers: readonly number[] | null, motion: boolean): void {
     const { data, plane, size } = this;
     if (!data) return;
@@ -198,7 +198,7 @@ export class Stage {
     else if (!motion) this.orbit = START_ORBIT;
     this.fits = numbers === null;
     let to = numbers === null ? this.fitting() : fromAddress(plane, data.spots, fromNumbers(numbers, size), size, head);
-    // The neighbour is seen through the same window.
+    // A neighbouring head is shown at the same zoom and offset.
     if (stays) to = moved(this.camera, plane.corners[before], plane.corners[head]);
     const calm = !motion || stays || matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.way = calm ? undefined : { from: this.camera, to, start: performance.now(), clear: this.clear };
@@ -240,12 +240,12 @@ export class Stage {
     this.moving();
   }
 
-  /** Number of the head at a pixel, or −1. */
+  /** Get the number of the head at a pixel, or −1. */
   headAt(x: number, y: number): number {
     return headAt(this.plane, this.camera, x, y);
   }
 
-  /** The point of a panel at a pixel, or −1. */
+  /** Get the point of a panel at a pixel, or −1. */
   pointAt(head: number, x: number, y: number, reach = Math.max(7, this.thumb / 2)): number {
     const { data, camera, plane } = this;
     if (!data || head < 0) return -1;
@@ -253,7 +253,7 @@ export class Stage {
     return nearest(this.grid(head), (x - corner.x) / camera.scale, (y - corner.y) / camera.scale, reach / camera.scale);
   }
 
-  /** Points of a panel sorted into squares: made when first asked for, and anew after a turn. */
+  /** Get the points of a panel sorted into squares; computed when first needed, and again after a turn. */
   grid(head: number): Grid {
     const data = this.data as MapData;
     const name = data.dims < 3 ? String(head) : `${head} ${this.orbit.turn} ${this.orbit.tilt}`;
@@ -266,14 +266,14 @@ export class Stage {
     return grid;
   }
 
-  /** Where a point is on screen. */
+  /** Get the place of a point on screen. */
   where(head: number, at: number): { x: number; y: number } {
     const { flat } = this.grid(head);
     const corner = onScreen(this.camera, this.plane.corners[head]);
     return { x: corner.x + flat.x[at] * this.camera.scale, y: corner.y + flat.y[at] * this.camera.scale };
   }
 
-  /** Panels in sight; those beside the head that is entered fade. */
+  /** List the panels in view; those beside an entered head fade. */
   cells(): Cell[] {
     const { data, camera, plane, size } = this;
     const out: Cell[] = [];
@@ -293,7 +293,7 @@ export class Stage {
     this.ask();
   }
 
-  /** Only what lies over the points is new. */
+  /** Draw only what is over the points. */
   touch(): void {
     this.touched = true;
     this.ask();
@@ -363,7 +363,7 @@ export class Stage {
     this.cloud.budget = Math.round(Math.min(MOST, Math.max(LEAST, this.cloud.budget * by)));
   }
 
-  /** One step of the way there; whether there is more of it. */
+  /** Move the camera one step; return whether it still moves. */
   private walk(now: number): boolean {
     const aim = this.head >= 0 ? 0 : 1;
     if (!this.way) {
@@ -406,7 +406,7 @@ export class Stage {
   }
 }
 
-/** Dots grow slower than the panel, and are smaller where there are many. */
+/** Get the diameter of a dot: it grows slower than the panel, and is smaller where there are many points. */
 export function dotSize(side: number, points: number): number {
   const crowd = Math.min(1.6, Math.max(0.55, Math.sqrt(2000 / Math.max(1, points))));
   return Math.min(11, Math.max(1, crowd * 0.21 * Math.sqrt(side)));

@@ -1,4 +1,4 @@
-// The model view as a figure.
+// How is the All heads view exported?
 import type { Desk } from "../../desk/desk.svelte";
 import { batches } from "../../draw/batch";
 import { headColours, hex, PAPER } from "../../draw/colour";
@@ -15,7 +15,7 @@ interface Cell {
   column: number;
 }
 
-/** Lines a thumbnail may have in a figure; beyond that the faintest are left out, as the eye would. */
+/** The most lines of a thumbnail in a figure; the faintest beyond that are left out. */
 const MOST = 600;
 
 export function modelFigure(

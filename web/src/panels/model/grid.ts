@@ -1,4 +1,4 @@
-// Where the thumbnails stand.
+// Where are the thumbnails?
 
 export interface Grid {
   columns: number;
@@ -12,7 +12,7 @@ const LEFT = 30;
 const TOP = 22;
 const GAP = 5;
 
-/** As many columns as heads, cells as large as the width lets them be, and never too small to click. */
+/** Compute the grid of thumbnails: a column for each head, as wide as fits, but large enough to click. */
 export function gridFor(columns: number, rows: number, width: number, height: number): Grid {
   const room = (width - LEFT - 14) / Math.max(1, columns) - GAP;
   const fair = (height - TOP - 10) / Math.max(1, rows) - GAP;

@@ -1,4 +1,4 @@
-// The rows behind each thumbnail: hidden tokens taken away, sentences filtered, or the difference of two inputs.
+// Which rows does each thumbnail show? Without hidden tokens, with filters, or the difference of two inputs.
 import type { Desk } from "../../desk/desk.svelte";
 import { placeOf, type Scene } from "../../desk/store";
 import { align, difference } from "../../weights/compare";
@@ -11,15 +11,15 @@ import type { LayerInfo } from "../../source/wire";
 export type Shown = "first" | "second" | "difference";
 
 export function thumbRows(desk: Desk, layer: LayerInfo, head: number, shown: Shown): HeadRows | null {
-  const [one, two] = [desk.one.whole, desk.two.whole];
-  if (!one) return null;
-  if (shown === "first" || !two) return seen(desk, one, layer, head);
-  if (shown === "second") return seen(desk, two, layer, head);
-  const [first, second] = [seen(desk, one, layer, head), seen(desk, two, layer, head)];
+  const [firstScene, secondScene] = [desk.one.whole, desk.two.whole];
+  if (!firstScene) return null;
+  if (shown === "first" || !secondScene) return seen(desk, firstScene, layer, head);
+  if (shown === "second") return seen(desk, secondScene, layer, head);
+  const [first, second] = [seen(desk, firstScene, layer, head), seen(desk, secondScene, layer, head)];
   const pairs = (stream: string) =>
     align(
-      tokensOf(one, stream).map((token) => token.text),
-      tokensOf(two, stream).map((token) => token.text),
+      tokensOf(firstScene, stream).map((token) => token.text),
+      tokensOf(secondScene, stream).map((token) => token.text),
     );
   return first && second && difference(first, second, pairs(layer.queries), pairs(layer.keys));
 }
@@ -45,7 +45,7 @@ function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRow
   return kept(rows, lines.from, lines.to, lines.weight, lines.count);
 }
 
-/** Rows again, of the lines that a filter left. */
+/** Make rows from the lines that a filter kept. */
 function kept(rows: HeadRows, from: Uint32Array, to: Uint32Array, weights: Float32Array, count: number): HeadRows {
   const weight = new Float32Array(rows.weight.length);
   const index = new Uint32Array(rows.weight.length);

@@ -1,4 +1,4 @@
-// The two brushes: pixels for the screen, marks for the figure.
+// How does the Neurons view draw? One brush paints the canvas, one writes the exported figure.
 import { css } from "../../draw/colour";
 import type { Figure } from "../../draw/svg";
 import type { Brush } from "./paint";

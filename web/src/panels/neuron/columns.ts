@@ -1,7 +1,7 @@
-// Where the columns of the neuron view stand, from the token that looks to the tokens looked at.
+// Where are the columns of the Neurons view?
 
 export interface Columns {
-  /** Width of one cell, and how many neurons it stands for: more than one where all would not fit. */
+  /** Width of one cell, and the number of neurons in it: more than one where not all fit. */
   cell: number;
   gather: number;
   query: number;
@@ -12,25 +12,25 @@ export interface Columns {
   soft: number;
   value: number | null;
   moved: number | null;
-  /** Where the tokens looked at begin. */
+  /** Start of the column of tokens looked at. */
   end: number;
   strip: number;
   bar: number;
   width: number;
 }
 
-/** Cells narrower than this cannot be told apart. */
+/** Narrower cells cannot be distinguished. */
 const NARROWEST = 1.5;
 const WIDEST = 7;
-/** So many cells a strip has in any window. */
+/** The smallest number of cells in a strip. */
 const FEWEST = 16;
 
-/** What stands between the strips of neurons, in pixels. */
+/** Widths between the strips of neurons, in pixels. */
 const ROOMY = { fan: 64, bar: 96, gap: 14 };
 const CLOSE = { fan: 48, bar: 80, gap: 14 };
 const TIGHT = { fan: 28, bar: 60, gap: 6 };
 
-/** Returns columns that fit the width, so that the sums stay in sight: neurons are gathered until they do. */
+/** Compute columns that fit the width; neurons share cells until the sums are in view too. */
 export function columnsFor(width: number, neurons: number, left: number, right: number, values: boolean): Columns {
   const strips = values ? 4 : 3;
   const bars = values ? 3 : 2;
@@ -52,7 +52,7 @@ export function columnsFor(width: number, neurons: number, left: number, right: 
   return { cell, gather, query, fan: fans, key, product, dot, soft, value, moved, end, strip, bar, width: end + right };
 }
 
-/** Where colour is full: nearly the largest size, so that one outlier does not bleach the rest. */
+/** Compute the number of full colour: a bit below the largest, so that one outlier does not make the others pale. */
 export function fullAt(numbers: Float32Array): number {
   const step = Math.max(1, Math.floor(numbers.length / 20_000));
   const sizes = new Float32Array(Math.ceil(numbers.length / step));

@@ -1,4 +1,4 @@
-// The neuron view as a figure.
+// How is the Neurons view exported?
 import type { Desk } from "../../desk/desk.svelte";
 import { hex, PAPER, type Rgb } from "../../draw/colour";
 import { Figure } from "../../draw/svg";

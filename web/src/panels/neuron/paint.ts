@@ -1,9 +1,9 @@
-// Paints the columns of the neuron view; the same steps make the canvas and the figure.
+// How are the columns of the Neurons view drawn, on the canvas and in the exported figure?
 import { css, opacity, signed, type Rgb } from "../../draw/colour";
 import type { Columns } from "./columns";
 import { gathered, strongest, type Work } from "./work";
 
-/** What both a canvas and a figure can do. */
+/** What both the canvas and the figure can draw. */
 export interface Brush {
   cell(x: number, y: number, width: number, height: number, colour: string, alpha?: number): void;
   line(x0: number, y0: number, x1: number, y1: number, colour: Rgb, alpha: number): void;
@@ -72,8 +72,8 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
   const cell = columns.strip / cells;
   for (let place = 0; place < cells; place++) {
     const [from, to] = [place, place + 1].map((edge) => Math.floor((edge * width) / cells));
-    const own = Uint32Array.from({ length: to - from }, (_, d) => from + d);
-    const number = value.data[at * width + strongest(value.data, at * width, own)];
+    const neurons = Uint32Array.from({ length: to - from }, (_, d) => from + d);
+    const number = value.data[at * width + strongest(value.data, at * width, neurons)];
     brush.cell(columns.value + place * cell, y, cell + 0.3, high, css(signed(number, full.value, look.dark)));
   }
   brush.cell(columns.moved, y, Math.max(0.5, (work.moved[at] / full.moved) * room), high, css(look.colour));

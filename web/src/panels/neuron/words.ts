@@ -1,4 +1,4 @@
-// What the neuron view says about the cell under the cursor.
+// What does the Neurons view say about the cell under the cursor?
 import type { Unit } from "../../weights/units";
 import type { Columns } from "./columns";
 import { gathered, strongest, told, type Work } from "./work";
@@ -8,16 +8,16 @@ interface Tokens {
   columnUnits: Unit[];
 }
 
-/** Returns a sentence about column x of line `at`; null where there is nothing. */
+/** Write a sentence about column x of line `at`; null where there is nothing. */
 export function wordsAt(work: Work, columns: Columns, { rowUnits, columnUnits }: Tokens, x: number, at: number) {
   const { vectors, width, row } = work;
   const { query, key } = vectors;
-  /** The neuron shown at x in a strip that begins at `start`, and how it is called. */
+  /** Get the neuron at x in a strip that begins at `start`, and its name. */
   const neuronIn = (start: number, numbers: Float32Array) => {
     if (x < start || x >= start + columns.strip) return null;
-    const some = gathered(work, columns, Math.floor((x - start) / columns.cell));
-    const d = strongest(numbers, at * width, some);
-    return { d, name: some.length > 1 ? `neuron ${d}, strongest of ${[...some].join(", ")}` : `neuron ${d}` };
+    const neurons = gathered(work, columns, Math.floor((x - start) / columns.cell));
+    const d = strongest(numbers, at * width, neurons);
+    return { d, name: neurons.length > 1 ? `neuron ${d}, strongest of ${[...neurons].join(", ")}` : `neuron ${d}` };
   };
   const number = (values: Float32Array, line: number, d: number) => values[line * width + d].toFixed(3);
   const inQuery = at < query.shape[0] ? neuronIn(columns.query, query.data) : null;

@@ -1,4 +1,4 @@
-// Everything the neuron view shows for one token of one head.
+// What does the Neurons view show for one token of one head?
 import type { Vectors } from "../../source/wire";
 import { rowNorms } from "../../weights/hide";
 import { byContribution, trace, type Trace } from "../../weights/neurons";
@@ -54,18 +54,18 @@ export function workOf(
   };
 }
 
-/** Returns the neurons that one cell of a strip stands for. */
+/** List the neurons of one cell of a strip. */
 export const gathered = (work: Work, { gather }: Columns, place: number): Uint32Array =>
   work.order.subarray(place * gather, (place + 1) * gather);
 
-/** Returns which of some neurons has the largest number, by size; their numbers begin at `start`. */
+/** Get the neuron with the largest absolute number; the numbers begin at `start`. */
 export function strongest(numbers: Float32Array, start: number, neurons: Uint32Array): number {
   let best = neurons[0];
   for (const neuron of neurons) if (Math.abs(numbers[start + neuron]) > Math.abs(numbers[start + best])) best = neuron;
   return best;
 }
 
-/** One number of the q·k column as a sentence. */
+/** Write one number of the q·k column as a sentence. */
 export function told(work: Work, key: number): string {
   const { made, vectors } = work;
   if (!made.seen[key]) return "not seen: masked or hidden";

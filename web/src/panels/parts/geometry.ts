@@ -1,10 +1,10 @@
-// Where tokens and lines stand.
+// Where are tokens and lines drawn?
 import type { Unit } from "../../weights/units";
 
 export const FONT = 12.5;
 /** Width of one letter of the token font, in its size. */
 const LETTER = 0.61;
-/** Rows that can be read, and the highest that lines of a short sentence take. */
+/** The lowest row that can be read, and the highest row of a short sentence. */
 const LEAST = 18;
 const MOST = 110;
 
@@ -14,13 +14,13 @@ export function columnWidth(units: Unit[], width: number): number {
   return Math.round(Math.min(width * 0.3, longest * FONT * LETTER + 22));
 }
 
-/** Returns the row height that fills the height there is, up to `most`; rows scroll rather than be too low to read. */
+/** Get the row height that fills `height`, up to `most`; rows too low to read are raised and scroll, unless `fit`. */
 export function rowHeight(rows: number, height: number, fit: boolean, most = MOST): number {
   const all = Math.min(most, height / Math.max(1, rows));
   return fit ? all : Math.max(LEAST, all);
 }
 
-/** Rows in view, with a few to spare; every step-th where they stand closer than letters. */
+/** List the rows in view and a few more; every step-th where rows are lower than letters. */
 export function rowsInView(count: number, row: number, top: number, height: number): number[] {
   const step = Math.max(1, Math.ceil(11 / row));
   const first = Math.floor(Math.max(0, top / row - 2) / step) * step;

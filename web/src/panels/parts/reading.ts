@@ -1,25 +1,25 @@
-// How the inspector reads the picked token: from which rows, and how tokens are called.
+// Where does the inspector read the picked token, and how does it name tokens?
 import type { Desk } from "../../desk/desk.svelte";
 import type { TokenPick } from "../../source/wire";
 import type { HeadRows } from "../../weights/rows";
 
 export interface Reading {
-  /** Whose attention it is. */
+  /** The heads whose attention it is. */
   title: string;
-  /** What is pointed at. */
+  /** What a person points at. */
   noun: "token" | "patch";
   rows: readonly HeadRows[];
-  /** Place of a token among rows or columns; −1 where it has none. */
+  /** Get the place of a token among rows or columns, or −1. */
   at(token: TokenPick): number;
   nameAt(side: TokenPick["side"], place: number): string;
-  /** What is said where nothing is picked, and where nothing is left of its attention. */
+  /** The texts where nothing is picked, and where the token has no attention to show. */
   invite: string;
   none: string;
-  /** Whether it leads to the token's point on the map. */
+  /** Whether there is a link to the token's point on the map. */
   toMap: boolean;
 }
 
-/** Reads tokens of the Text tab's rows, or words where pieces are merged. */
+/** Read the tokens of the Text tab, or words where tokens are merged. */
 export function tokenReading(desk: Desk): Reading {
   const { one } = desk;
   const units = (side: TokenPick["side"]) => (side === "query" ? one.rowUnits : one.columnUnits);
@@ -29,8 +29,8 @@ export function tokenReading(desk: Desk): Reading {
     rows: one.rows,
     at: ({ side, position }) => units(side).findIndex((unit) => unit.positions.includes(position)),
     nameAt: (side, place) => units(side)[place]?.text ?? "",
-    invite: "Point at a token to read its numbers; click keeps it.",
-    none: "No attention left to show.",
+    invite: "Point at a token to see its weights; click to keep it.",
+    none: "No attention to show: all of it is hidden or filtered out.",
     toMap: desk.about.maps.length > 0,
   };
 }

@@ -1,4 +1,4 @@
-// Every view of the Text tab, once: a new one is one folder and one line here.
+// Which views does the Text tab have? A new view is one folder and one line here.
 import type { Part } from "../../desk/tab";
 import type { Picks } from "../../source/wire";
 import HeadPanel from "../head/HeadPanel.svelte";
@@ -10,15 +10,20 @@ interface View {
   name: string;
   about: string;
   panel: Part;
-  /** Whether it counts how much of attention it draws, which filters and merged words change. */
+  /** Whether it has filters and reports the share of the attention that it draws. */
   counts?: boolean;
-  /** Whether it shows all heads rather than the picked ones. */
+  /** Whether it shows all heads, not only the picked ones. */
   allHeads?: boolean;
 }
 
 export const VIEWS: Record<Picks["view"], View> = {
-  head: { name: "Lines", about: "who looks at whom, in the heads of one layer", panel: HeadPanel, counts: true },
-  model: { name: "All heads", about: "every head of the model at a glance", panel: ModelPanel, allHeads: true },
-  neuron: { name: "Neurons", about: "how query and key make one token's attention", panel: NeuronPanel },
-  heat: { name: "Heat-map", about: "the weights as a matrix, next to the lines", panel: HeatPanel, counts: true },
+  head: {
+    name: "Lines",
+    about: "which token looks at which, in the heads of one layer",
+    panel: HeadPanel,
+    counts: true,
+  },
+  model: { name: "All heads", about: "every head of the model, small", panel: ModelPanel, allHeads: true },
+  neuron: { name: "Neurons", about: "how query and keys give the attention of one token", panel: NeuronPanel },
+  heat: { name: "Heat-map", about: "the weights as a matrix, beside the lines", panel: HeatPanel, counts: true },
 };

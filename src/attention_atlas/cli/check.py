@@ -17,7 +17,7 @@ def check(
     loading: Loading,
     inputs: Annotated[
         str | None,
-        typer.Argument(metavar="[INPUTS]", help="Inputs to check it on; random ones if unset."),
+        typer.Argument(metavar="[INPUTS]", help="Inputs to check it on; a few samples if unset."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the receipt as JSON.")] = False,
 ) -> None:

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file, save_file
 
 import attention_atlas as aa
 from attention_atlas.measure.accumulate import RowMean
+from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import Evidence
-from attention_atlas.measure.measure import SHARE, Measure
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
 from attention_atlas.measure.read_blocks import head_ranges, row_blocks

@@ -1,6 +1,6 @@
 """Which measures does one pass over an atlas compute? A new one is a file and a line here."""
 
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.scores import (
     confidence,
     coverage,

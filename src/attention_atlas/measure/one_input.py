@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import Evidence
-from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure import boot
+from attention_atlas.measure.definition import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.measure import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
 from attention_atlas.measure.resume import open_journal, partials

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import COLUMNS
-from attention_atlas.measure.measure import Measure
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
 from attention_atlas.measure.read_blocks import LARGEST, head_ranges, row_blocks

@@ -137,7 +137,7 @@ def _repeats(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "list[Extra]":
 
 
 def _gradients(atlas: StoredAtlas, loaded: "Loaded", seed: int) -> "Extra":
-    from attention_atlas.measure.measure import AT_LEAST_0
+    from attention_atlas.measure.definition import AT_LEAST_0
     from attention_atlas.measure.run import Extra
     from attention_atlas.record.watch.gradients import gradient_importance
 

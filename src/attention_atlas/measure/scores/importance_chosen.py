@@ -6,7 +6,7 @@ A causal model's first row sees one key, so its weight is 1 whatever the head do
 import numpy as np
 
 from attention_atlas.measure.accumulate import RowMaximum
-from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

@@ -1,7 +1,7 @@
 """How much does a head look one token ahead? Causal heads cannot, and give no answer."""
 
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

@@ -1,7 +1,7 @@
 """How much do patches look at class and register tokens?"""
 
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

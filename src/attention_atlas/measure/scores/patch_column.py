@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

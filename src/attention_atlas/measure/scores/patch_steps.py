@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.measure import Measure
+from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 STEPS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}

@@ -1,7 +1,7 @@
 """How much does each token look at itself?"""
 
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.measure import SHARE, Measure
+from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import Floats, RowBlock
 
 

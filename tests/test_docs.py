@@ -14,9 +14,13 @@ def test_the_command_line_page_is_what_the_commands_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m docs.command_line"
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/format.md", "docs/capture.md", "docs/heads.md"]
-)
+DOCUMENTS = [
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+]
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_links_between_documents_lead_somewhere(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]

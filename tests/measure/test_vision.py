@@ -135,7 +135,7 @@ def test_arrows_circles_and_squares_are_as_many_as_planted(grey: aa.Atlas) -> No
 def test_chance_for_the_ranking_is_told(atlases: dict[str, aa.Atlas], tmp_path: Path) -> None:
     measures = atlases["hue"].measure().measures
     assert "circular rank correlation" in measures["orders-hue"]["formula"]
-    assert measures["orders-hue"]["chance"] == "the values of the inputs dealt out anew among them"
+    assert measures["orders-hue"]["chance"] == "the values shuffled among the inputs"
 
 
 def test_how_much_words_look_at_a_picture_is_their_weight_on_its_tokens() -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
 from attention_atlas.page.hosts.export import save_comparison
+from tests.web.maps import eventually
 
 Open = Callable[..., Page]
 HASH = "tab=heads&versus=[0]&heads=L3H2"
@@ -34,7 +35,7 @@ def test_the_heads_tab_leads_to_the_comparison_and_back(open_page: Open) -> None
     page.get_by_test_id("versus-0").check()
     expect(page.get_by_test_id("compare")).to_be_visible()
     expect(page.get_by_test_id("compare-note")).to_contain_text("aligned by characters")
-    page.wait_for_function("location.hash.includes('versus')")
+    eventually(page, lambda: "versus" in page.url)
     page.go_back()
     expect(page.get_by_test_id("head-table")).to_be_visible()
 

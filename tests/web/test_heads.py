@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.tolerance import unit
+from tests.web.maps import eventually
 
 Open = Callable[..., Page]
 
@@ -55,7 +56,7 @@ def test_from_the_scatter_to_the_card_to_the_lines_of_the_head(open_page: Open) 
     expect(page.get_by_test_id("card-kind")).to_have_text("parallel")
     expect(page.get_by_test_id("card")).to_contain_text("1 before")
     page.locator("[data-testid^=telling-]").first.click()
-    page.wait_for_function("attentionAtlas.picks().tab === 'text'")
+    eventually(page, lambda: "tab=heads" not in page.url)
     picks = page.evaluate("attentionAtlas.picks()")
     assert picks["heads"] == ["L3H2"] and picks["view"] == "head"
     page.go_back()
@@ -88,7 +89,8 @@ def test_the_distribution_counts_every_head_and_marks_the_picked_one(
     open_page: Open, subjects: dict[str, Any]
 ) -> None:
     page = open_page("gpt", "tab=heads&score=previous&heads=L3H2")
-    values = subjects["gpt"].heads().set_index("head")["previous"]
+    table = subjects["gpt"].measure(progress=False).table
+    values = table[table["measure"] == "previous"].set_index("head")["value"]
     box = page.get_by_test_id("distribution")
     counts = [int(one.get_attribute("data-count") or 0) for one in box.locator("rect").all()]
     assert sum(counts) == 36 and box.locator("[data-testid^=strip-]").count() == 36

@@ -165,7 +165,7 @@ def test_flows_are_all_weights_above_the_slider_and_undo_takes_it_back(open_scen
     expect(signs).to_have_attribute("data-square", "49")
     page.get_by_test_id("redo").click()
     expect(signs).to_have_attribute("data-square", "0")
-    page.wait_for_function("location.hash.includes('flowsFrom=0.49')")
+    eventually(page, lambda: "flowsFrom=0.49" in page.url)
     page.reload()
     expect(page.get_by_test_id("image-signs")).to_have_attribute("data-square", "0")
 

@@ -42,8 +42,9 @@ def _run_here(jobs: Iterable[Job], done: Done) -> None:
         for job in jobs:
             result = job.run()
             if last is not None and (problem := last.exception()) is not None:
-                with suppress(Exception):  # what is computed is kept, if it can be
-                    done(job, result)
+                if not isinstance(problem, AtlasError):  # stopped, not unable to write
+                    with suppress(Exception):
+                        done(job, result)  # so what is computed is kept
                 raise problem
             last = writer.submit(done, job, result)
             del result  # it may be large; the writer frees it once it is written

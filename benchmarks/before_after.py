@@ -48,7 +48,7 @@ def capture(text: str) -> Times:
 
 def layouts(text: str) -> Times:
     """Read the seconds of LAYOUTS."""
-    return dict(json.loads(text.splitlines()[-1]))
+    return dict(json.loads(next(line for line in text.splitlines() if line.startswith("{"))))
 
 
 def matrix(text: str) -> Times:

@@ -57,6 +57,12 @@ class Atlas(StoredAtlas):
 
         return measure(self, model, tokenizer, **options)
 
+    def scores(self) -> Scores | None:
+        """Get the scores in the folder, or those measured in memory; None if not measured."""
+        from attention_atlas.measure.run import known_scores
+
+        return known_scores(self)
+
     def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
         """Name what each patch shows by a segmentation model of transformers; returns the tokens.
 

@@ -229,11 +229,13 @@ def test_the_width_of_an_interval_is_that_of_a_t_interval() -> None:
 def test_a_folder_that_cannot_be_written_to_is_measured_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
+    def refuse(path: Any, *_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
 
     atlas = aa.capture("builtin:gpt", SENTENCE, path=tmp_path / "ro.atlas", progress=False)
-    monkeypatch.setattr("attention_atlas.store.files.write_table", refuse)
+    monkeypatch.setattr("attention_atlas.store.files.os.replace", refuse)
+    monkeypatch.setattr("pathlib.Path.unlink", refuse)
     scores = measure_atlas(atlas, progress=False)
-    assert len(scores.kinds) == 36 and atlas.scores() is None
-    assert "ro.atlas cannot be written to (Read-only file system)" in caplog.text
+    assert len(scores.kinds) == 36 and not (atlas.path / "scores.parquet").exists()
+    assert "kind" in atlas.heads().columns
+    assert "are not kept" in caplog.text and "Read-only file system" in caplog.text

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from attention_atlas.measure.shards import Meter, Partial
+from attention_atlas.names.errors import StoreError
 from attention_atlas.names.progress import Progress
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.scores import SCORES, belongs_to
@@ -52,6 +53,6 @@ def _added(journal: Journal | None, partial: Partial) -> Journal | None:
     try:
         if journal is not None:
             journal.add(partial.shard, Contents(partial.arrays))
-    except OSError:
+    except StoreError:
         return None
     return journal

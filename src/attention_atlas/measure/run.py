@@ -23,6 +23,7 @@ from attention_atlas.measure.resume import open_journal, partials
 from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
+from attention_atlas.names.errors import StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
 from attention_atlas.store.manifest import Layer, Tower
@@ -89,9 +90,8 @@ def _kept(atlas: StoredAtlas, scores: Scores) -> bool:
     """Write scores into the folder; returns whether it could be done, and warns if not."""
     try:
         write_scores(atlas.path, atlas.manifest, scores)
-    except OSError as problem:
-        reason = problem.strerror or problem
-        _log.warning("%s cannot be written to (%s); its scores are not kept", atlas.path, reason)
+    except StoreError as problem:
+        _log.warning("the scores of %s are not kept: %s", atlas.path, problem)
         return False
     return True
 

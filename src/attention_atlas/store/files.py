@@ -10,6 +10,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,7 +83,8 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         write(part)
         os.replace(part, path)
     except OSError as problem:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses this too
+            part.unlink(missing_ok=True)
         raise _explained(path, problem) from problem
 
 

@@ -42,8 +42,7 @@ class Survey:
         plain = tower_seats(self.loaded.model, path, module, n, shown)
         if not first:
             return plain if self.trusted.get(path, True) else None
-        if path not in self.trusted:
-            self.trusted[path] = plain is not None and self._agrees(plain, path, item, shown)
+        self.try_tower(path, module, n, item)
         if self.trusted[path] and plain is not None:
             return plain
         cells = base_cells(self.loaded.model, path, shown)
@@ -54,6 +53,17 @@ class Survey:
             self.orders[key] = self._order(path, n, item, cells[1])
         order = self.orders[key]
         return None if order is None else _taken(cells[0], order)
+
+    def try_tower(self, path: str, module: str, n: int, item: Encoded) -> None:
+        """Find out whether a tower's patches are where we expect them, unless it is known.
+
+        An input without a picture tells nothing.
+        """
+        shown = shown_of(item)
+        if shown is None or path in self.trusted:
+            return
+        plain = tower_seats(self.loaded.model, path, module, n, shown)
+        self.trusted[path] = plain is not None and self._agrees(plain, path, item, shown)
 
     def _agrees(self, seats: Seats, path: str, item: Encoded, shown: Shown) -> bool:
         cells = base_cells(self.loaded.model, path, shown)

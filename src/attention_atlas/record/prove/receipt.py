@@ -36,6 +36,15 @@ from attention_atlas.record.watch.ways import WAYS, observe
 from attention_atlas.store.manifest import Receipt
 
 
+@dataclass(frozen=True)
+class TriedBatch:
+    """What was recorded of one batch of a trial."""
+
+    layers: list[LayerCalls]
+    real: dict[str, Tensor]  # (B, N) bool for each known stream: which places are not padding
+    inputs: int
+
+
 @dataclass
 class Trial:
     """The result of trying a model in one way: how to capture it, and how exact that is."""
@@ -46,10 +55,15 @@ class Trial:
     names: dict[TowerKey, str]
     causal: set[TowerKey]
     ends: dict[tuple[TowerKey, int], Ends]
-    layers: list[LayerCalls]
+    batches: list[TriedBatch]
     receipt: Receipt
     own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # by input tried
     made: Made = field(default_factory=dict)  # outputs of linear layers, of the first batch
+
+    @property
+    def layers(self) -> list[LayerCalls]:
+        """Return the layers of the first batch."""
+        return self.batches[0].layers
 
 
 @dataclass
@@ -157,7 +171,7 @@ class Comparison:
     def __init__(self, model: Any, way: str, seed: int):
         self.model, self.way, self.seed = model, way, seed
         self.fast = way == "named" and runs_fused(model)
-        self.layers: list[LayerCalls] = []
+        self.batches: list[TriedBatch] = []
         self.names: dict[TowerKey, str] = {}
         self.ends: dict[tuple[TowerKey, int], Ends] = {}
         self.findings: dict[tuple[TowerKey, int], Finding] = {}
@@ -173,11 +187,11 @@ class Comparison:
         if not layers:
             raise Unsuited("no attention seen")
         batch = len(next(iter(tensors.values())))
-        if not self.layers:
-            self.layers = layers
+        if not self.batches:
             self.names = name_towers(self.model, layers, set())
             self.ends = ends_of(self.model, layers, self.names, real, batch)
         refuse_hidden_pads(self.model, layers, self.ends, real)
+        self.batches.append(TriedBatch(layers, real, batch))
         outputs = self._beside_plain(tensors, layers, calls) if self.way != "outputs" else {}
         self.own += [{} for _ in range(batch)]
         forms = Forms()
@@ -224,7 +238,7 @@ class Comparison:
             if not tower[1]
             and all(layer.causal for (key, _), layer in self.findings.items() if key == tower)
         }
-        names = _renamed(self.model, self.layers, causal, self.names, self.own)
+        names = _renamed(self.model, self.batches[0].layers, causal, self.names, self.own)
         bound = bound_of(self.model.dtype)
         receipt = Receipt(
             how=self.way,
@@ -237,7 +251,7 @@ class Comparison:
             missing=tuple(sorted(self.missing)),
         )
         return Trial(
-            self.way, self.fast, alone, names, causal, self.ends, self.layers, receipt, self.own,
+            self.way, self.fast, alone, names, causal, self.ends, self.batches, receipt, self.own,
             self.made,
         )  # fmt: skip
 

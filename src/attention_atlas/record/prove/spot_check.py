@@ -31,10 +31,8 @@ class Lighten:
     _last: tuple[Call, Call] | None = None
 
     def __call__(self, call: Call) -> Call:
-        if not call.query.shape[-1] or not call.query.numel():
-            return replace(call, output=None)
-        light = replace(call, samples=(_sample(call),), output=None)
-        if not (self.everything or call.module in self.fine):
+        light = replace(call, samples=samples_of(call), output=None)
+        if light.samples and not (self.everything or call.module in self.fine):
             light = self._in_half(light)
         return light
 
@@ -57,11 +55,14 @@ class Lighten:
         return call.query.half(), call.key.half()
 
 
-def _sample(call: Call) -> Sample:
+def samples_of(call: Call) -> tuple[Sample, ...]:
+    """Return a sample of a call; none if it has no vectors."""
+    if not call.query.shape[-1] or not call.query.numel():
+        return ()
     batch, n = len(call.query), call.query.shape[2]
     inputs = slice(0, None, max(1, batch - 1))
     rows = _rows(n, call.query.device)
-    return Sample(call.sampled(inputs, rows), inputs, rows, batch, n)
+    return (Sample(call.sampled(inputs, rows), inputs, rows, batch, n),)
 
 
 @cache

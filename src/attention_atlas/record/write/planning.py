@@ -1,8 +1,8 @@
 """How does a model with its inputs become a plan?
 
 A few inputs are tried in every way (the receipt); the sizes of their vectors decide which inputs
-make a shard. If there are several shards, a trial run finds out once for all of them which modules
-fp16 is too coarse for, and whether patches are where we expect them.
+make a shard. What the trial recorded also tells, once for all shards, which modules fp16 is too
+coarse for. Whether patches are where we expect them takes two passes more, for pictures alone.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_atlas.models.encode import Encoded
+from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.places.streams import sizes
+from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.receipt import Trial, try_ways
+from attention_atlas.record.prove.spot_check import Lighten, samples_of
+from attention_atlas.record.watch.layers import LayerCalls
+from attention_atlas.record.watch.ways import watching
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.options import Capturing
 from attention_atlas.record.write.plan import CapturePlan, PlannedLayer
-from attention_atlas.record.write.shard import Bench, run_inputs
+from attention_atlas.record.write.rounding import check_batch
+from attention_atlas.record.write.shard_tables import made_streams
 from attention_atlas.record.write.tables import own_columns
 
 NEAR = 8  # of so many first inputs, two of different length are used for the receipt
@@ -45,7 +51,10 @@ def make_plan(
         cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
         loading=loading,
     )  # fmt: skip
-    return Planned(_with_findings(plan, corpus, tried), trial, tried)
+    items = [near[number] for number in tried]
+    fine = () if "weights" in capturing.keep else _too_coarse(plan, trial)
+    trusted = _trusted(plan, trial, corpus.loaded, items)
+    return Planned(replace(plan, fine=fine, trusted=trusted), trial, tried)
 
 
 def _refuse_bad_inputs(corpus: Corpus) -> None:
@@ -128,9 +137,34 @@ def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
     return total
 
 
-def _with_findings(plan: CapturePlan, corpus: Corpus, tried: list[int]) -> CapturePlan:
-    if len(plan.shards) == 1:  # the shard itself finds out
-        return plan
-    trial_plan = replace(plan, capturing=replace(plan.capturing, generate=0))
-    run = run_inputs(Bench(trial_plan, corpus.loaded), corpus, tried)
-    return replace(plan, fine=tuple(sorted(run.light.fine)), trusted=dict(run.survey.trusted))
+def _too_coarse(plan: CapturePlan, trial: Trial) -> tuple[str, ...]:
+    """Return the modules for which fp16 is too coarse, by what the trial recorded."""
+    coarse = set[str]()
+    for batch in trial.batches:
+        stored = [layer for layer in batch.layers if (layer.tower_key, layer.number) in plan.exact]
+        coarse |= check_batch([_sampled(layer) for layer in stored], plan, batch.real)[1]
+    return tuple(sorted(coarse))
+
+
+def _sampled(layer: LayerCalls) -> LayerCalls:
+    steps = [
+        tuple(replace(call, samples=samples_of(call)) for call in calls) for calls in layer.steps
+    ]
+    return replace(layer, steps=tuple(steps))
+
+
+def _trusted(
+    plan: CapturePlan, trial: Trial, loaded: Loaded, items: list[Encoded]
+) -> dict[str, bool]:
+    """Return, for each tower that reads pictures, whether its patches are where we expect them."""
+    batch = trial.batches[0]
+    watch = watching(
+        loaded.model, plan.way, fast=plan.fast, light=Lighten(), seed=plan.capturing.seed
+    )
+    survey = Survey(loaded, watch)
+    stored = [layer for layer in batch.layers if (layer.tower_key, layer.number) in plan.exact]
+    for name, stream in made_streams(stored, plan, batch.inputs).items():
+        for item in items[: batch.inputs]:
+            if stream.first and name not in item.streams:
+                survey.try_tower(stream.path, stream.module, stream.n, item)
+    return survey.trusted

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_atlas.models.encode import Encoded, Tokens, collate
 from attention_atlas.models.load import Loaded
-from attention_atlas.record.places.streams import Ends, real_ends, refuse_hidden_pads, sizes
+from attention_atlas.record.places.streams import Ends, real_ends, refuse_hidden_pads
 from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.prove.spot_check import Lighten
@@ -25,7 +25,7 @@ from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.generation import prompt_length, watch_writing
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.rounding import check_batch
-from attention_atlas.record.write.shard_tables import MadeStream, ShardRows, input_tokens, tables
+from attention_atlas.record.write.shard_tables import ShardRows, input_tokens, made_streams, tables
 from attention_atlas.record.write.shard_tensors import ShardPieces
 from attention_atlas.store.parts import Contents
 
@@ -102,10 +102,11 @@ class ShardRun:
             self.light.fine |= coarse
             self.add(batch)  # again, without rounding these modules
             return
-        made_streams = self._keep(layers, batch, real)
+        self._keep(layers, batch, real)
+        made = made_streams(layers, self.plan, len(batch))
         for row, (number, item) in enumerate(batch):
             given = self.corpus.given[number]
-            tokens = input_tokens(self.survey, streams[row], made_streams, item, given)
+            tokens = input_tokens(self.survey, streams[row], made, item, given)
             self.pieces.refuse_lost_tokens(number, tokens, self.plan)
             self.rows.tokens[number] = tokens
             if self.plan.capturing.generate:
@@ -123,27 +124,19 @@ class ShardRun:
 
     def _keep(
         self, layers: list[LayerCalls], batch: list[Numbered], real: dict[str, Tensor]
-    ) -> dict[str, MadeStream]:
-        """Cut each layer into pieces by input; return the streams that have no tokenizer."""
+    ) -> None:
+        """Cut each layer into pieces by input."""
         forms = Forms()
         places: dict[tuple[Ends, int], tuple[Places, Places]] = {}
-        made_streams: dict[str, MadeStream] = {}
-        begun: set[str] = set()
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]
             name = (self.plan.names[layer.tower_key], layer.number)
             self.pieces.calls.setdefault(name, _without_tensors(layer.first))
-            path, cross = layer.tower_key
-            first = path not in begun and not cross
-            begun.add(path)
-            for stream, n in zip((ends.queries, ends.keys), sizes(layer, len(batch)), strict=True):
-                made_streams.setdefault(stream, MadeStream(path, layer.first.module, n, first))
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in places:
                     places[ends, row] = real_ends(ends, real, row)
                 parts = pieces(layer, row, len(batch), *places[ends, row], forms)
                 self.pieces.pieces[name][number] = parts
-        return made_streams
 
 
 def _without_tensors(call: Call) -> Call:

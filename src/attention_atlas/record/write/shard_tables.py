@@ -9,11 +9,12 @@ from attention_atlas.models.encode import Encoded, Tokens
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.sound import frame_times
 from attention_atlas.record.places.picture_columns import add_pictures
-from attention_atlas.record.places.streams import made_tokens, token_columns
+from attention_atlas.record.places.streams import made_tokens, sizes, token_columns
 from attention_atlas.record.places.survey import Survey
-from attention_atlas.record.watch.layers import modality
+from attention_atlas.record.watch.layers import LayerCalls, modality
 from attention_atlas.record.write.batches import Numbered
 from attention_atlas.record.write.pictures import picture_names
+from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.tables import input_row, input_table, token_table
 
 Columns = dict[str, Any]  # name → one value per token
@@ -26,6 +27,20 @@ class MadeStream(NamedTuple):
     module: str
     n: int
     first: bool
+
+
+def made_streams(layers: list[LayerCalls], plan: CapturePlan, inputs: int) -> dict[str, MadeStream]:
+    """Return the streams of some layers' queries and keys in a batch of so many inputs."""
+    streams: dict[str, MadeStream] = {}
+    begun: set[str] = set()
+    for layer in layers:
+        path, cross = layer.tower_key
+        first = path not in begun and not cross
+        begun.add(path)
+        ends = plan.ends[layer.tower_key, layer.number]
+        for stream, n in zip((ends.queries, ends.keys), sizes(layer, inputs), strict=True):
+            streams.setdefault(stream, MadeStream(path, layer.first.module, n, first))
+    return streams
 
 
 @dataclass

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.web.maps import (
     GREEN,
     PAPER,
+    PATIENCE,
     PINK,
     addressed,
     alone,
@@ -55,6 +56,27 @@ def test_every_point_of_every_head_is_drawn_where_the_layout_says(
         assert outside[cut].any(), head
         outside[cut] = False
     assert not outside.any(), "nothing is drawn between the panels"
+
+
+# A canvas is 300 × 150 until it is given a size.
+SIZED = """() => { const canvas = document.querySelector('[data-testid=map-canvas]');
+  return canvas.clientWidth > 0 && canvas.width === canvas.clientWidth; }"""
+
+
+def test_the_canvas_has_its_size_before_the_points_arrive(
+    page: Page, map_url: Callable[..., str]
+) -> None:
+    """A new size waits until all points are in the graphics memory, which the first frame pays."""
+    held: list[Route] = []
+    page.route("**/api/map/**", lambda route: held.append(route))
+    page.goto(map_url("gpt-map"))
+    page.wait_for_selector("[data-testid=map-canvas]", timeout=PATIENCE)
+    eventually(page, lambda: page.evaluate(SIZED))
+    assert held and not page.query_selector("[data-testid=panel-L0H0]")
+    for route in held:
+        route.continue_()
+    settled(page)
+    assert page.query_selector("[data-testid=panel-L0H0]")
 
 
 LOST = """() => document.querySelector('[data-testid=map-canvas]').getContext('webgl2')

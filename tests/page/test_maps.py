@@ -11,6 +11,7 @@ from attention_atlas.names.token_text import token_kind
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
 from tests import planted
+from tests.map_figures import write_figures
 from tests.tolerance import reading_tolerance, step_tolerance, sum_tolerance
 
 COUNT = 6
@@ -185,6 +186,16 @@ def test_the_mean_is_over_the_inputs_that_reach_a_row(atlas: Atlas) -> None:
 )
 def test_what_is_not_there_is_told_in_a_sentence(atlas: Atlas, path: str, sentence: str) -> None:
     assert sentence in refusal(atlas, path)
+
+
+def test_the_page_gets_the_figures_that_the_file_has(tmp_path: Path) -> None:
+    made = planted.planted(tmp_path / "x.atlas", 2)
+    made.layout("pca", progress=False)
+    figures = {f"L0H{head}": {"chance": 0.25, "map.strongest": head / 8} for head in range(3)}
+    write_figures(made.path / "layouts" / "pca-2d.safetensors", figures)
+    told = ask(made, "map/pca-2d/decoder")
+    assert told["figures"] == ["chance", "map.strongest"]
+    assert told["fidelity"][:3].tolist() == [[0.25, 0.0], [0.25, 0.125], [0.25, 0.25]]
 
 
 def test_plain_attention_has_no_maps() -> None:

@@ -8,9 +8,10 @@ share their tokens (a tower; a tower's stage where stages differ), under its nam
     query_tokens   (N,) int64                    token numbers of the atlas
     key_tokens     (M,) int64
     c              (heads,) float32              queries × c, keys ÷ c
-    fidelity       (heads, 10) float32           columns as named in FIGURES
+    fidelity       (heads, figures) float32      columns as the metadata names them
 
-The header's metadata holds one JSON text: options, versions, and the head names of each group.
+The header's metadata holds one JSON text: options, versions, the head names of each group, and the
+names of the figures. A file keeps its own names: older versions measured fewer figures.
 """
 
 import json
@@ -61,13 +62,14 @@ class Map:
 
     options: dict[str, Any]
     groups: dict[str, MapHeads]
+    figures: tuple[str, ...] = FIGURES  # the columns of each group's fidelity
 
     def of(self, head: str) -> tuple[Float32, dict[str, float]]:
         """Return the places (N + M, dims) and the figures of one head."""
         for group in self.groups.values():
             if head in group.heads:
                 row = group.heads.index(head)
-                figures = dict(zip(FIGURES, group.fidelity[row].tolist(), strict=True))
+                figures = dict(zip(self.figures, group.fidelity[row].tolist(), strict=True))
                 return group.unpacked()[row], figures
         raise PickError(f"this layout has no head {head!r}; write it as in L5H1")
 
@@ -88,7 +90,7 @@ def write_map(path: Path, layout: Map) -> None:
         "format": FORMAT,
         "options": layout.options,
         "heads": {name: group.heads for name, group in layout.groups.items()},
-        "figures": FIGURES,
+        "figures": layout.figures,
     }
     write_tensors(path, arrays, {"layout": json.dumps(about)})
 
@@ -116,7 +118,17 @@ def read_map(path: Path) -> Map:
             )
             for name, heads in about["heads"].items()
         }  # fmt: skip
-        return Map(about["options"], groups)
+        return Map(about["options"], groups, tuple(about["figures"]))
+
+
+def read_figures(path: Path) -> dict[str, dict[str, float]]:
+    """Read the figures of each head, head → figure → value, but no places."""
+    with _opened(path) as (file, about):
+        return {
+            head: dict(zip(about["figures"], row, strict=True))
+            for name, heads in about["heads"].items()
+            for head, row in zip(heads, file.get_tensor(f"{name}.fidelity").tolist(), strict=True)
+        }
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from attention_atlas.page.answers.colours import Points, colour_columns
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.wire import maps as wire
 from attention_atlas.store.manifest import Layer
-from attention_atlas.store.maps import FIGURES, Map, MapHeads, describe, read_map
+from attention_atlas.store.maps import Map, MapHeads, describe, read_map
 from attention_atlas.store.patch_places import places
 from attention_atlas.store.reader import StoredAtlas
 
@@ -75,10 +75,10 @@ def why_no_maps(atlas: StoredAtlas) -> str:
 
 def map_places(subject: object, name: str, group: str) -> wire.MapPlaces:
     """Return the places of the points of every head of a group."""
-    _, _, heads = find_group(subject, name, group)
+    _, layout, heads = find_group(subject, name, group)
     return wire.MapPlaces(
         name, group, heads.heads, len(heads.query_tokens), heads.places, heads.box, heads.c,
-        FIGURES, heads.fidelity,
+        layout.figures, heads.fidelity,
     )  # fmt: skip
 
 

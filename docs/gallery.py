@@ -40,7 +40,7 @@ LIT = {"input": 2, "token": {"side": "query", "position": 4}, "pinned": True}
 # name → what the person would see, and the picks that lead there
 SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "matrix": ("All heads as maps of queries (green) and keys (pink)", {"tab": "map"}),
-    "single": ("One head: near points attend to each other", {"tab": "map", "mapHead": HEAD}),
+    "single": ("One head: queries and keys as points", {"tab": "map", "mapHead": HEAD}),
     "solid": ("One head in three dimensions", {"tab": "map", "mapHead": HEAD, "map": "umap-3d"}),
     "sentence": (
         "The input of a clicked point, its two strongest keys, its lines, and the head's mean",

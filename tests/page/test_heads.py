@@ -13,8 +13,9 @@ from attention_atlas.page.hosts.export import page_pieces
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.packing import unpack
-from tests import atlases
+from tests import atlases, planted
 from tests.made_once import MadeOnce
+from tests.map_figures import write_figures
 from tests.tolerance import unit
 
 
@@ -39,6 +40,26 @@ def test_a_small_atlas_is_measured_when_its_heads_are_asked_for(answers: Answers
     assert row[at] == pytest.approx(frame["previous"]["L3H2"], rel=unit())
     assert np.isnan(told["value"][names.index("next")]).all()  # causal heads cannot look ahead
     assert all(one["formula"] and one["chance"] for one in told["measures"])
+
+
+def test_figures_of_the_maps_are_columns_beside_the_scores(tmp_path: Path) -> None:
+    atlas = planted.planted(tmp_path / "x.atlas", 3)
+    atlas.layout("pca", progress=False)
+    before = unpack(Answers(atlas).packet("heads")[0])
+    assert [one["title"] for one in before["measures"]][-1] == "map pca-2d: correlation"
+    figures = {"L0H0": {"map.strongest": 0.75, "chance": 0.25}, "L0H2": {"map.strongest": 0.5}}
+    write_figures(atlas.path / "layouts" / "pca-2d.safetensors", figures)
+    (atlas.path / "layouts" / "umap-2d.safetensors").write_bytes(b"damaged")
+    told = unpack(Answers(atlas).packet("heads")[0])
+    names = [one["name"] for one in told["measures"]]
+    row = names.index("pca-2d.strongest")
+    np.testing.assert_equal(told["value"][row][:3], [0.75, np.nan, 0.5])
+    assert told["chance"][row][0] == 0.25
+    assert told["measures"][row]["title"] == "map pca-2d: strongest near"
+    assert not [name for name in names if name.startswith("umap")]
+    frame = atlas.heads().set_index("head")
+    assert frame["pca-2d.strongest"]["L0H2"] == 0.5
+    assert len(told["measures"]) == len(before["measures"])
 
 
 def test_the_card_names_heads_alike_and_telling_inputs(answers: Answers) -> None:

@@ -13,6 +13,7 @@ from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from attention_atlas.page.hosts.launch import start
 from tests import atlases, planted
 from tests.made_once import MadeOnce, locked
+from tests.map_figures import write_figures
 from tests.places import minilm
 from tests.web import maps
 
@@ -62,13 +63,25 @@ TEXTS = [
 ]
 
 
+# One head of each grade; of the others nothing is known.
+TOLD = {
+    "L0H0": {
+        "chance": 0.2, "to_special": 0.1, "full.visible": -0.95, "full.correlation": -0.9,
+        "map.strongest": 0.94, "map.visible": -0.7, "map.overlap": 0.8, "map.like": 0.97,
+        "pca.strongest": 0.4, "pca.visible": -0.2, "shuffled.strongest": 0.21,
+        "shuffled.visible": 0.01, "map.correlation": -0.5,
+    },
+    "L0H1": {"chance": 0.23, "map.strongest": 0.61, "map.visible": -0.4, "to_special": 0.9},
+    "L0H2": {"chance": 0.24, "map.strongest": 0.31, "map.visible": -0.2},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def mapped(made_once: MadeOnce) -> dict[str, aa.Atlas]:
     """Atlases with maps: two built-in models, MiniLM, and heads that we planted."""
     folder = made_once("maps", _make_maps)
-    return {
-        name: aa.open(folder / name) for name in ("gpt-map", "bert-map", "minilm-map", "planted")
-    }
+    names = ("gpt-map", "bert-map", "minilm-map", "planted", "told")
+    return {name: aa.open(folder / name) for name in names}
 
 
 def _make_maps(folder: Path) -> None:
@@ -80,6 +93,9 @@ def _make_maps(folder: Path) -> None:
     atlas = planted.planted(folder / "planted", 12)
     atlas.layout("pca", progress=False)
     atlas.layout("umap", progress=False)
+    atlas = planted.planted(folder / "told", 6)
+    atlas.layout("pca", progress=False)
+    write_figures(atlas.path / "layouts" / "pca-2d.safetensors", TOLD)
 
 
 @pytest.fixture(scope="session")

@@ -204,8 +204,8 @@ def test_names_can_be_shown_and_fidelity_is_told_with_its_meaning(
     page = open_map("gpt-map", f"tab=map&mapHead={HEAD}&labels=false")
     figures = mapped["gpt-map"].layout("pca").of(HEAD)[1]
     shown = f"{figures['map.correlation']:.2f}".replace("-0.", "−.").replace("0.", ".")
-    expect(page.get_by_test_id("fidelity")).to_contain_text(shown)
     page.get_by_test_id("fidelity").click()
+    expect(page.get_by_test_id("figure-correlation")).to_contain_text(shown)
     expect(page.get_by_test_id("fidelity-table")).to_contain_text("Spearman")
     over = "() => document.querySelectorAll('.aa-stage canvas')[1].toDataURL()"
     painted(page)

@@ -131,6 +131,8 @@ describe("points", () => {
       { column: 1, row: 1 },
     ]);
     expect(data.figure(1, "map.correlation")).toBe(-0.25);
+    // A figure that this map does not have is not the last figure of the head before.
+    expect(data.figure(1, "map.strongest")).toBeNaN();
   });
 
   test("lines run to the two strongest keys that are on the map", () => {

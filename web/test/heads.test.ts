@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { apart, squares } from "../src/heads/compare";
 import { bins, cells, column, distributed, figure, listed, range, summary } from "../src/heads/data";
+import { limitOf, within } from "../src/heads/only";
 import type { About, ComparedModels, HeadScores } from "../src/source/wire";
 
 const grid = (values: number[]) => ({ data: Float32Array.from(values), shape: [values.length] });
@@ -83,4 +84,13 @@ test("heads that differ most come first, by the nearest or by the namesake", () 
     ["L0H0", "L0H1"],
   ]);
   expect(apart(made, 1, "same")[0].head).toBe("L0H0");
+});
+
+test("a limit of a score leaves the heads within it, and a text that is no limit leaves all", () => {
+  expect(limitOf("umap-2d.strongest >= 0.5")).toEqual({ name: "umap-2d.strongest", sign: ">=", value: 0.5 });
+  expect(limitOf("entropy<=-1.25")).toEqual({ name: "entropy", sign: "<=", value: -1.25 });
+  expect(["", "entropy", ">=2", "entropy>=two"].map(limitOf)).toEqual([null, null, null, null]);
+  expect(within(scores, [2, 1, 0], "margin>=0.3")).toEqual([1]);
+  expect(within(scores, [2, 1, 0], "entropy<=0.95")).toEqual([1, 0]);
+  expect(within(scores, [2, 1, 0], "nothing>=0.3")).toEqual([2, 1, 0]);
 });

@@ -21,6 +21,7 @@ from attention_atlas.names.head import Head
 from attention_atlas.store import files
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
+from attention_atlas.store.map_scores import map_scores
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
@@ -130,7 +131,7 @@ class StoredAtlas:
         return path
 
     def heads(self) -> pd.DataFrame:
-        """Return one row per head: tower, layer, group, errors; kind and scores if measured."""
+        """Return one row per head: tower, layer, group, errors; kind, scores and maps' figures."""
         receipts = {(layer.tower, layer.layer): asdict(layer) for layer in self.receipt.layers}
         rows = [
             {
@@ -148,7 +149,14 @@ class StoredAtlas:
             for layer in tower.layers
             for head in range(layer.heads)
         ]
-        return self._with_scores(pd.DataFrame(rows))
+        return self._with_maps(self._with_scores(pd.DataFrame(rows)))
+
+    def _with_maps(self, heads: pd.DataFrame) -> pd.DataFrame:
+        figures, words = map_scores(self.path)
+        if figures.empty:
+            return heads
+        values = figures.pivot(index="head", columns="measure", values="value")[list(words)]
+        return heads.merge(values, on="head", how="left")
 
     def _with_scores(self, heads: pd.DataFrame) -> pd.DataFrame:
         scores = self.scores()

@@ -3,6 +3,7 @@ import { headPlace } from "../desk/picks";
 import type { CloudData } from "../draw/cloud";
 import type { About, MapNorms, MapPlaces, MapPoints, NameColumn, NumberColumn } from "../source/wire";
 import { shapeOf, type Spot } from "./camera";
+import { verdict, type Verdict } from "./verdict";
 
 export type Column = NumberColumn | NameColumn;
 
@@ -16,8 +17,10 @@ export interface MapData extends CloudData {
   layers: number[];
   shapes: [number, number, number][];
   c: Float32Array;
-  /** Get a figure of a head, such as its fidelity. */
+  /** Get a figure of a head, such as its fidelity; NaN if the map does not have it. */
   figure: (head: number, name: string) => number;
+  /** What the figures of each head say: whether near means attended. */
+  verdicts: Verdict[];
   input: Uint32Array;
   position: Uint32Array;
   text: Uint32Array;
@@ -35,6 +38,10 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
   const layers = [...new Set(where.map((place) => place?.layer ?? 0))].sort((a, b) => a - b);
   const spots = where.map((place) => ({ column: place?.head ?? 0, row: layers.indexOf(place?.layer ?? 0) }));
   const { figures, fidelity } = places;
+  const figure = (head: number, name: string) => {
+    const column = figures.indexOf(name);
+    return column < 0 ? NaN : (fidelity.data[head * figures.length + column] ?? NaN);
+  };
   return {
     map: places.map,
     group: places.group,
@@ -49,7 +56,8 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
     layers,
     shapes: places.heads.map((_, head) => shapeOf(places.box.data, head, dims)),
     c: places.c.data,
-    figure: (head, name) => fidelity.data[head * figures.length + figures.indexOf(name)] ?? NaN,
+    figure,
+    verdicts: places.heads.map((_, head) => verdict((name) => figure(head, name))),
     input: Uint32Array.from(points.input.data),
     position: Uint32Array.from(points.position.data),
     text: Uint32Array.from(points.text.data),

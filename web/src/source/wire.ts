@@ -523,6 +523,9 @@ export interface Picks {
   flows: boolean;
   flowsFrom: number;
   patches: "off" | "border" | "fill";
+  keeps: "any" | "part" | "most";
+  trueNear: boolean;
+  only: string;
 }
 
 /** First word of a path → what answers it. */
@@ -589,6 +592,7 @@ export const CHOICES = {
   "palette": ["default", "safe"],
   "combine": ["head", "mean", "rollout"],
   "patches": ["off", "border", "fill"],
+  "keeps": ["any", "part", "most"],
 } as const;
 
 /** The default picks. */
@@ -636,6 +640,9 @@ export const START: Picks = {
   "flows": false,
   "flowsFrom": 0.1,
   "patches": "border",
+  "keeps": "any",
+  "trueNear": false,
+  "only": "",
 };
 
 export const KIND_COLOURS = {

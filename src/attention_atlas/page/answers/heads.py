@@ -5,6 +5,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 
 from attention_atlas.measure.alike import HeadsAlike, alike
 from attention_atlas.measure.anomalies import anomalies, worth_a_look
@@ -18,6 +19,7 @@ from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import heads as wire
 from attention_atlas.page.wire.constants import NO_KIND
+from attention_atlas.store.map_scores import map_scores
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
@@ -56,9 +58,12 @@ def head_scores(subject: Subject) -> wire.HeadScores:
     """Return the kind and every score of every head."""
     atlas, scores = measured(subject)
     heads = [str(name) for name in atlas.heads()["head"]]
-    names = list(scores.measures)
+    of_maps, map_words = map_scores(atlas.path)
+    measures = {**scores.measures, **map_words}
+    names = list(measures)
+    table = pd.concat([scores.table, of_maps]) if len(of_maps) else scores.table
     tables = {
-        column: scores.table.pivot(index="measure", columns="head", values=column)
+        column: table.pivot(index="measure", columns="head", values=column)
         .reindex(index=names, columns=heads)
         .to_numpy(np.float32)
         for column in ("value", "low", "high", "chance", "n")
@@ -72,7 +77,7 @@ def head_scores(subject: Subject) -> wire.HeadScores:
         heads, KINDS, np.array(known, np.uint8), kinds["margin"].to_numpy(np.float32),
         kinds["agree"].to_numpy(np.float32),
         [detail if isinstance(detail, str) else "" for detail in kinds["detail"]],
-        [wire.MeasureInfo(name, **scores.measures[name]) for name in names],
+        [wire.MeasureInfo(name, **measures[name]) for name in names],
         tables["value"], tables["low"], tables["high"], tables["chance"],
         np.nan_to_num(tables["n"]).astype(np.uint32), odd["odd"].to_numpy(np.float32),
         [sentences.get(head, "") for head in heads],

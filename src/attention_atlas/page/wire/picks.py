@@ -65,6 +65,9 @@ class Picks:
     flows: bool = False  # everything at or above flowsFrom
     flowsFrom: float = 0.1  # noqa: N815
     patches: Literal["off", "border", "fill"] = "border"  # how the map draws points of patches
+    keeps: Literal["any", "part", "most"] = "any"  # heads whose map keeps less are dimmed
+    trueNear: bool = False  # noqa: N815  a token's true strongest partners, and the nearest on the map
+    only: str = ""  # heads in the table: a score and its least or greatest value, as in entropy>=2
 
 
 def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:

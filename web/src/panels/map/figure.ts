@@ -1,7 +1,8 @@
 // How is the map exported? Points as pixels; frames and titles as vector lines and text.
 import { css, PAPER } from "../../draw/colour";
 import { panelBox } from "../../map/plane";
-import { badge, lettersOf, lineNames, titleLine, type Over } from "./overlay";
+import { MARKS } from "../../map/verdict";
+import { lettersOf, lineNames, titleLine, type Over } from "./overlay";
 import type { Stage } from "./stage";
 import { Figure } from "../../draw/svg";
 
@@ -18,8 +19,8 @@ export function mapFigure(stage: Stage, points: HTMLCanvasElement, over: Over): 
     if (letters === 0) continue;
     const line = Math.max(12, titleLine(stage, y, letters));
     figure.text(x, line, data.names[head], { size: letters, weight: 600 });
-    if (width > 62)
-      figure.text(x + width, line, badge(data.figure(head, "map.correlation")), { size: letters, anchor: "end" });
+    const { grade, short } = data.verdicts[head];
+    if (width > 62) figure.text(x + width, line, MARKS[grade] + short, { size: letters, anchor: "end" });
   }
   if (stage.head < 0)
     for (const { text, x, y, anchor } of lineNames(stage)) figure.text(x, y + 4, text, { size: 11, anchor });

@@ -4,7 +4,7 @@ import type { Tab } from "../../desk/tab";
 import MapControls from "./MapControls.svelte";
 import MapInspector from "./MapInspector.svelte";
 import MapPanel from "./MapPanel.svelte";
-import { badge } from "./overlay";
+import { MARKS, type Verdict } from "../../map/verdict";
 
 export const map: Tab = {
   name: "map",
@@ -19,7 +19,7 @@ export const map: Tab = {
   hints: [
     {
       lead: "Every panel is a head.",
-      text: "Points near each other attend to each other. Click a panel or turn the wheel to enlarge it.",
+      text: "A point is a token as query or as key. The mark of a panel tells whether near means attended there. Click a panel or turn the wheel to enlarge it.",
     },
     { lead: "Click a point", text: "in an enlarged head to see its whole input." },
     { lead: "Search", text: "for a word to find the heads that bring it together." },
@@ -38,8 +38,9 @@ export const map: Tab = {
 function status({ map: { data, info }, hoverHead, focus }: Desk): { name: string; text: string }[] {
   if (!data) return [];
   const head = data.names.indexOf(hoverHead ?? focus);
-  const fidelity = head < 0 ? "" : badge(data.figure(head, "map.correlation"));
   const points = data.points.toLocaleString("en");
-  const text = `${info?.method} ${info?.dims}-D, ${points} points per head${fidelity ? ` · fidelity ${fidelity}` : ""}`;
+  const said = data.verdicts[head] as Verdict | undefined;
+  const fidelity = said ? ` · ${data.names[head]} ${`${MARKS[said.grade]} ${said.badge}`.trim()}` : "";
+  const text = `${info?.method} ${info?.dims}-D, ${points} points per head${fidelity}`;
   return [{ name: "map", text }];
 }

@@ -6,6 +6,7 @@ import { onScreen } from "../../map/camera";
 import { PAIRS } from "../../map/colouring";
 import { HIGH, placed, type Label, type Wish } from "../../map/labels";
 import { panelBox } from "../../map/plane";
+import { MARKS, type Grade } from "../../map/verdict";
 import type { Stage } from "./stage";
 
 export interface Line {
@@ -37,6 +38,14 @@ const inkOf = (dark: boolean) =>
     ? { text: "#e6e7ea", faint: "#a0a6b0", line: "#343943" }
     : { text: "#1b1d22", faint: "#5d626b", line: "#dfe1e6" };
 
+/** The colours of grades; the marks differ too, for those who do not see the colours. `map.css` has the same ones. */
+const GRADES = {
+  light: { most: "#146c43", part: "#8a5a00", little: "#a3321f" },
+  dark: { most: "#6fd6a0", part: "#f0bd57", little: "#ff9b8a" },
+};
+export const gradeInk = (grade: Grade, dark: boolean): string =>
+  grade === "unknown" ? inkOf(dark).faint : GRADES[dark ? "dark" : "light"][grade];
+
 export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): void {
   const { size, data } = stage;
   const context = sized(canvas, size.width, size.height, stage.ratio);
@@ -49,15 +58,6 @@ export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): 
   }
   if (over.hover) ring(context, stage, over.hover.head, over.hover.at, inkOf(over.dark).text, 1.5);
 }
-
-/** Write the fidelity of a map, short enough for a title. */
-export const badge = (value: number): string =>
-  Number.isFinite(value)
-    ? value
-        .toFixed(2)
-        .replace("-", "−")
-        .replace(/^(−?)0\./, "$1.")
-    : "–";
 
 function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): void {
   const { data, camera } = stage;
@@ -74,7 +74,7 @@ function frames(context: CanvasRenderingContext2D, stage: Stage, over: Over): vo
     context.lineWidth = here ? 2 : 1;
     context.strokeRect(x, y, width, height);
   }
-  if (lettersOf(stage) > 0) titles(context, stage, cells, ink);
+  if (lettersOf(stage) > 0) titles(context, stage, cells, over.dark);
   context.globalAlpha = 1;
   if (stage.head < 0) rowNames(context, stage, ink);
 }
@@ -91,13 +91,9 @@ export const titleLine = ({ plane }: Stage, top: number, letters: number): numbe
   plane.titled ? top - 3 : top + letters + 2;
 
 /** Draw all names, then all numbers: each change of the font is slow. */
-function titles(
-  context: CanvasRenderingContext2D,
-  stage: Stage,
-  cells: Cell[],
-  ink: { text: string; faint: string },
-): void {
+function titles(context: CanvasRenderingContext2D, stage: Stage, cells: Cell[], dark: boolean): void {
   const { data, camera, plane } = stage;
+  const ink = inkOf(dark);
   if (!data) return;
   const letters = lettersOf(stage);
   context.textBaseline = "alphabetic";
@@ -114,13 +110,14 @@ function titles(
   });
   context.font = `${letters * 0.92}px system-ui, sans-serif`;
   context.textAlign = "right";
-  context.fillStyle = ink.faint;
-  const widest = context.measureText("−.00").width;
+  const widest = context.measureText(`${MARKS.part}100`).width;
   cells.forEach(({ head, clear }, at) => {
     const { right, line, room } = boxes[at];
     if (room < widest) return;
     context.globalAlpha = clear;
-    context.fillText(badge(data.figure(head, "map.correlation")), right, line);
+    const { grade, short } = data.verdicts[head];
+    context.fillStyle = gradeInk(grade, dark);
+    context.fillText(MARKS[grade] + short, right, line);
   });
 }
 

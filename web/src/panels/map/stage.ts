@@ -34,6 +34,8 @@ const FAST = 20;
 const LEAST = 30_000;
 const MOST = 6_000_000;
 const DEEPEST = 60;
+/** How much of a dimmed head is left. */
+const FADED = 0.2;
 
 export interface StageNews {
   /** The camera stopped, or zoomed into or out of a head. `numbers` is null while everything is in view. */
@@ -57,6 +59,8 @@ export class Stage {
   /** Whether the camera shows everything, and is to do so when the window changes. */
   fits = true;
   dark = false;
+  /** Heads that are dimmed among all heads, by number. */
+  faded: ReadonlySet<number> = new Set();
   dim = 0;
   byNorm = false;
   bySize = false;
@@ -280,7 +284,7 @@ export class Stage {
     if (!data) return out;
     plane.corners.forEach((corner, head) => {
       const { x, y } = onScreen(camera, corner);
-      const clear = head === this.head ? 1 : this.clear;
+      const clear = head === this.head ? 1 : this.clear * (this.faded.has(head) ? FADED : 1);
       if (clear <= 0.01 || x > size.width || y > size.height || x + camera.scale < 0 || y + camera.scale < 0) return;
       const span = this.norms ? normSpan(this.norms, data, head, this.scaled) : ([0, 1, 0, 1] as const);
       out.push({ head, x, y, clear, shape: data.shapes[head], span });

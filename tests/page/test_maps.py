@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import attention_atlas as aa
 from attention_atlas.atlas import Atlas
 from attention_atlas.names.token_text import token_kind
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
-from tests import planted
+from tests import atlases, planted
+from tests.made_once import MadeOnce
 from tests.map_figures import write_figures
 from tests.tolerance import reading_tolerance, step_tolerance, sum_tolerance
 
@@ -172,6 +174,20 @@ def test_the_mean_is_over_the_inputs_that_reach_a_row(atlas: Atlas) -> None:
     np.testing.assert_allclose(told["weights"] / 65535, mean, rtol=0, atol=off)
 
 
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_partners_are_a_row_or_a_column_of_the_weights_with_the_mask(
+    side: str, made_once: MadeOnce
+) -> None:
+    causal = aa.open(made_once("gpt", atlases.gpt) / "gpt.atlas")
+    weights = causal.weights(1, "L3H2")
+    told = ask(causal, f"partners/1/L3H2/{side}/3")
+    expected = weights[3] if side == "query" else weights[:, 3]
+    off = reading_tolerance(causal, 1, "L3H2")
+    np.testing.assert_allclose(told["weights"], expected, rtol=0, atol=off)
+    places = np.arange(len(weights))
+    assert told["seen"].tolist() == (places <= 3 if side == "query" else places >= 3).tolist()
+
+
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
@@ -182,6 +198,10 @@ def test_the_mean_is_over_the_inputs_that_reach_a_row(atlas: Atlas) -> None:
         ("links/pca-2d/decoder/L0H0", "no packet is named 'links'"),
         ("mean/5.1", "no head is named '5.1'"),
         ("mean/L7H0", "has layers 0 to 0, not 7"),
+        ("partners/0/L0H0/value/0", "'value' is no side; give query or key"),
+        ("partners/0/L0H0/key/999", "input 0 has no key 999; it has 0 to"),
+        ("partners/0/L7H0/key/0", "has no layer 7"),
+        ("partners/99/L0H0/key/0", "there is no input 99"),
     ],
 )
 def test_what_is_not_there_is_told_in_a_sentence(atlas: Atlas, path: str, sentence: str) -> None:

@@ -7,6 +7,7 @@ import { countFound, matching, ranking, sidesOf, type Found, type Matched, type 
 import { decode } from "../source/packet";
 import type { About, Actions, MapGroup, MapInfo, MapProgress, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
+import { PartnersDesk } from "./partners.svelte";
 import { sentence } from "./pane.svelte";
 import { headPlace } from "./picks";
 
@@ -78,8 +79,11 @@ export class MapDesk {
     return Uint8Array.from(data.input, (number) => Number(number === input));
   });
 
+  readonly partners: PartnersDesk;
+
   /** Create while a component is initialised. */
   constructor(private readonly desk: Desk) {
+    this.partners = new PartnersDesk(desk, this);
     $effect(() => this.fetch());
     $effect(() => this.measure());
     $effect(() => this.rank());

@@ -331,6 +331,16 @@ export interface MapExtra {
 }
 
 /**
+ * `partners/{input}/{head}/{side}/{position}`: what one token attends to, or what to it.
+ *
+ * Of a query there is a number for each key, of a key for each query, in the order of positions.
+ */
+export interface Partners {
+  weights: Grid<Float32Array>;
+  seen: Grid<Uint8Array>;
+}
+
+/**
  * `mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
  *
  * Row i is the mean over the inputs that reach position i; only the first positions are sent.
@@ -544,6 +554,7 @@ export interface Answers {
   points: MapPoints;
   norms: MapNorms;
   extra: MapExtra;
+  partners: Partners;
   mean: MeanPattern;
   heads: HeadScores;
   alike: AlikeHeads;
@@ -575,6 +586,7 @@ export const MISSING = {
   "points": "this map; open the atlas with attention-atlas serve",
   "norms": "vector lengths; open the atlas with attention-atlas serve",
   "extra": "this map; open the atlas with attention-atlas serve",
+  "partners": "this map; open the atlas with attention-atlas serve",
   "mean": "this map; open the atlas with attention-atlas serve",
   "heads": "what heads do; open the atlas with attention-atlas serve",
   "alike": "what heads do; open the atlas with attention-atlas serve",

@@ -20,6 +20,7 @@ from attention_atlas.page.answers.inputs import input_info, saved_inputs
 from attention_atlas.page.answers.maps import map_norms, map_places, map_points, saved_maps
 from attention_atlas.page.answers.mean_pattern import mean_pattern, saved_means
 from attention_atlas.page.answers.packet import EXACT, LIVE, Packet
+from attention_atlas.page.answers.partners import partners
 from attention_atlas.page.answers.pictures import picture, thumbs
 from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
 from attention_atlas.page.answers.session import Session
@@ -36,6 +37,7 @@ from attention_atlas.page.wire.maps import (
     MapPoints,
     MapProgress,
     MeanPattern,
+    Partners,
 )
 from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
 
@@ -73,6 +75,7 @@ _ROWS = [
         "vector lengths" + LIVE,
     ),
     Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP),
+    Packet("partners/{input:int}/{head}/{side}/{position:int}", Partners, partners, missing=_MAP),
     Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP),
     # Heads
     Packet("heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS),

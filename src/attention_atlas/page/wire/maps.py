@@ -135,6 +135,17 @@ class MeanPattern:
 
 
 @dataclass(frozen=True)
+class Partners:
+    """`partners/{input}/{head}/{side}/{position}`: what one token attends to, or what to it.
+
+    Of a query there is a number for each key, of a key for each query, in the order of positions.
+    """
+
+    weights: Annotated[Array, Buffer(("f4",), "P")]
+    seen: Annotated[Array, Buffer(("u1",), "P")]  # 1: the mask lets the query see the key
+
+
+@dataclass(frozen=True)
 class MapProgress:
     """`progress`: the running computation, or how the last one ended."""
 

@@ -2,7 +2,8 @@
 import { css, PAPER } from "../../draw/colour";
 import { panelBox } from "../../map/plane";
 import { MARKS } from "../../map/verdict";
-import { lettersOf, lineNames, titleLine, type Over } from "./overlay";
+import type { Partner, TrueNear } from "../../map/partners";
+import { lettersOf, lineNames, nearInk, titleLine, trueInk, type Over } from "./overlay";
 import type { Stage } from "./stage";
 import { Figure } from "../../draw/svg";
 
@@ -24,9 +25,24 @@ export function mapFigure(stage: Stage, points: HTMLCanvasElement, over: Over): 
   }
   if (stage.head < 0)
     for (const { text, x, y, anchor } of lineNames(stage)) figure.text(x, y + 4, text, { size: 11, anchor });
+  if (over.trueNear && stage.head >= 0) marks(figure, stage, over.trueNear, over.dark);
   for (const { from, to } of over.lines) {
     const [a, b] = [stage.where(stage.head, from), stage.where(stage.head, to)];
     figure.line(a.x, a.y, b.x, b.y, "#e0a800");
   }
   return figure.toString();
+}
+
+function marks(figure: Figure, stage: Stage, { at, strongest, nearest }: TrueNear, dark: boolean): void {
+  const from = stage.where(stage.head, at);
+  const drawn = (list: readonly Partner[]) =>
+    list.filter((partner) => partner.at >= 0).map((partner) => stage.where(stage.head, partner.at));
+  for (const { x, y } of drawn(strongest)) {
+    figure.line(from.x, from.y, x, y, trueInk(dark));
+    figure.circle(x, y, 8.5, { colour: trueInk(dark), width: 2, alpha: 1 });
+  }
+  for (const { x, y } of drawn(nearest)) {
+    figure.line(from.x, from.y, x, y, nearInk(dark));
+    figure.frame(x - 11, y - 11, 22, 22, nearInk(dark), 2);
+  }
 }

@@ -25,7 +25,15 @@ export const map: Tab = {
     { lead: "Search", text: "for a word to find the heads that bring it together." },
   ],
   status,
-  keys: [{ key: "/", shown: "/", does: "search on the map", act: (_desk, frame) => frame.focusControl(".aa-search") }],
+  keys: [
+    { key: "/", shown: "/", does: "search on the map", act: (_desk, frame) => frame.focusControl(".aa-search") },
+    {
+      key: "t",
+      shown: "t",
+      does: "true and near: what a point attends to most, and what lies nearest",
+      act: (desk) => (desk.picks.trueNear = !desk.picks.trueNear),
+    },
+  ],
   ways: [{ key: "m", shown: "m", does: "Map tab", act: (desk) => desk.setTab("map") }],
   into: (desk) => desk.map.enter(desk.focus),
   out: (desk) => desk.map.leave(),

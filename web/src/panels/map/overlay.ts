@@ -4,6 +4,7 @@ import type { Cell } from "../../draw/cloud";
 import { sized } from "../../draw/painter";
 import { onScreen } from "../../map/camera";
 import { PAIRS } from "../../map/colouring";
+import type { TrueNear } from "../../map/partners";
 import { HIGH, placed, type Label, type Wish } from "../../map/labels";
 import { panelBox } from "../../map/plane";
 import { MARKS, type Grade } from "../../map/verdict";
@@ -25,6 +26,8 @@ export interface Over {
   picked: number;
   marks: Uint8Array | null;
   lines: Line[];
+  /** The partners of one point to mark, in truth and on the map. */
+  trueNear: TrueNear | null;
   labels: boolean;
   /** Whether names are coloured by side, as the dots are. */
   sides: boolean;
@@ -46,6 +49,9 @@ const GRADES = {
 export const gradeInk = (grade: Grade, dark: boolean): string =>
   grade === "unknown" ? inkOf(dark).faint : GRADES[dark ? "dark" : "light"][grade];
 
+export const trueInk = (dark: boolean): string => (dark ? "#ffb454" : "#c25e00");
+export const nearInk = (dark: boolean): string => (dark ? "#7db3ff" : "#1d5fd1");
+
 export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): void {
   const { size, data } = stage;
   const context = sized(canvas, size.width, size.height, stage.ratio);
@@ -54,6 +60,7 @@ export function paintOver(canvas: HTMLCanvasElement, stage: Stage, over: Over): 
   if (stage.head >= 0) {
     lines(context, stage, over);
     if (over.labels && !stage.patched) names(context, stage, over);
+    if (over.trueNear) partners(context, stage, over.trueNear, over.dark);
     if (over.picked >= 0) ring(context, stage, stage.head, over.picked, PICKED, 3);
   }
   if (over.hover) ring(context, stage, over.hover.head, over.hover.at, inkOf(over.dark).text, 1.5);
@@ -164,6 +171,40 @@ function lines(context: CanvasRenderingContext2D, stage: Stage, { lines: all, da
     context.stroke();
   }
   context.globalAlpha = 1;
+}
+
+/** Mark the true strongest partners by circles with lines, the nearest by squares with dashes. */
+function partners(
+  context: CanvasRenderingContext2D,
+  stage: Stage,
+  { at, strongest, nearest }: TrueNear,
+  dark: boolean,
+): void {
+  const from = stage.where(stage.head, at);
+  context.lineWidth = 2;
+  const marked = (
+    list: readonly { at: number }[],
+    colour: string,
+    dashes: number[],
+    mark: (x: number, y: number) => void,
+  ) => {
+    context.strokeStyle = colour;
+    for (const partner of list) {
+      if (partner.at < 0) continue;
+      const to = stage.where(stage.head, partner.at);
+      context.setLineDash(dashes);
+      context.beginPath();
+      context.moveTo(from.x, from.y);
+      context.lineTo(to.x, to.y);
+      context.stroke();
+      context.setLineDash([]);
+      context.beginPath();
+      mark(to.x, to.y);
+      context.stroke();
+    }
+  };
+  marked(strongest, trueInk(dark), [], (x, y) => context.arc(x, y, 8.5, 0, 2 * Math.PI));
+  marked(nearest, nearInk(dark), [5, 4], (x, y) => context.rect(x - 11, y - 11, 22, 22));
 }
 
 function names(context: CanvasRenderingContext2D, stage: Stage, over: Over): void {

@@ -292,3 +292,45 @@ def test_without_webgl_a_sentence_says_so_and_the_rest_lives(
     expect(page.get_by_test_id("sorry")).to_contain_text("WebGL2")
     page.get_by_test_id("tab-text").click()
     expect(page.get_by_test_id("lines-0")).to_be_visible()
+
+
+def test_a_word_that_does_not_occur_offers_near_words(open_map: Open) -> None:
+    page = open_map("gpt-map", "tab=map")
+    page.get_by_test_id("search").fill("docotr cat")
+    missing = page.get_by_test_id("search-missing")
+    expect(missing).to_contain_text("“docotr” does not occur; near it:")
+    page.get_by_test_id("near-word").filter(has_text="doctor").click()
+    expect(page.get_by_test_id("search")).to_have_value("doctor cat")
+    expect(missing).to_have_count(0)
+    expect(page.get_by_test_id("search-count")).to_contain_text("2 tokens in 2 inputs")
+
+
+def test_phrases_patterns_and_columns_mark_their_points(open_map: Open, mapped: Mapped) -> None:
+    tokens = mapped["gpt-map"].tokens()
+    page = open_map("gpt-map", "tab=map")
+    count = page.get_by_test_id("search-count")
+    for search, found in (
+        ("position<3", int((tokens["position"] < 3).sum())),
+        ("input:2 position>=4", int(((tokens["input"] == 2) & (tokens["position"] >= 4)).sum())),
+        ("special:yes", int(tokens["special"].sum())),
+        ("/^[aeiou]/", int(tokens["text"].str.match(r"^Ġ?[aeiouAEIOU]").sum())),
+    ):
+        page.get_by_test_id("search").fill(search)
+        expect(count).to_contain_text(f"{found} tokens in")
+    page.get_by_test_id("search").fill('"the dog lay"')
+    expect(count).to_contain_text("3 tokens in 1 inputs")
+    expect(page.get_by_test_id("ranked").locator("li").first).to_be_visible()
+    page.get_by_test_id("search").fill("/(a+)+$/")
+    expect(page.get_by_test_id("search-trouble")).to_contain_text("can take forever")
+
+
+def test_the_help_lists_the_columns_and_adds_them_to_the_search(open_map: Open) -> None:
+    page = open_map("gpt-map", "tab=map")
+    page.get_by_test_id("search").fill("the")
+    page.get_by_test_id("search-help").click()
+    expect(page.get_by_test_id("search-forms")).to_contain_text("these words in sequence")
+    page.get_by_test_id("field-position").click()
+    expect(page.get_by_test_id("search")).to_have_value("the position<5")
+    eventually(page, lambda: picks(page)["search"] == "the position<5")
+    page.get_by_test_id("search").fill("kind:verb")
+    expect(page.get_by_test_id("search-trouble")).to_contain_text("it has letters")

@@ -16,7 +16,7 @@ import {
 } from "../src/map/camera";
 import { gridOf, nearest } from "../src/map/grid";
 import { apart, HIGH, placed } from "../src/map/labels";
-import { matching, ranking, sidesOf, some } from "../src/map/search";
+import { ranking, sidesOf, some } from "../src/map/search";
 import { everyPoint, shuffled, sift } from "../src/map/sift";
 
 const SIZE = { width: 900, height: 700 };
@@ -172,25 +172,6 @@ describe("names", () => {
 });
 
 describe("search", () => {
-  const texts = ["·the", "The", "then", "·other", "[CLS]"];
-  const found = (search: string, kind: "exact" | "prefix" | "regex") =>
-    texts.filter((_, at) => matching(texts, search, kind).texts?.[at]);
-
-  test("a whole token is found without its space mark and in either case", () => {
-    expect(found("the", "exact")).toEqual(["·the", "The"]);
-    expect(found("the", "prefix")).toEqual(["·the", "The", "then"]);
-    expect(found("^.he", "regex")).toEqual(["·the", "The", "then"]);
-    expect(found("[cls]", "exact")).toEqual(["[CLS]"]);
-  });
-
-  test("nothing asked is nothing searched, and a broken pattern is named", () => {
-    expect(matching(texts, "", "exact")).toEqual({ texts: null, trouble: "" });
-    const broken = matching(texts, "(the", "regex");
-    expect(broken.texts).toBeNull();
-    expect(broken.trouble).toContain("“(the” is not a regular expression");
-    expect(broken.trouble).toMatch(/group/i);
-  });
-
   test("a head that brings hits together comes before one that scatters them", () => {
     // Two heads of 40 queries and 40 keys on a line; hits are every fifth.
     const [heads, points] = [2, 80];

@@ -3,7 +3,8 @@ import { loadPicture } from "../image/picture";
 import { colouring, type Colouring } from "../map/colouring";
 import { mapData, normsOf, pointOf, type MapData, type Norms } from "../map/data";
 import { joined, type Joined } from "../map/join";
-import { countFound, matching, ranking, sidesOf, type Found, type Matched, type Ranked } from "../map/search";
+import { find, type Matched } from "../map/query";
+import { countFound, ranking, sidesOf, type Found, type Ranked } from "../map/search";
 import { decode } from "../source/packet";
 import type { About, Actions, MapGroup, MapInfo, MapProgress, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
@@ -52,15 +53,12 @@ export class MapDesk {
     return this.data && colouring(this.data, colour, { palette, dark: this.desk.dark });
   });
 
-  readonly matched: Matched = $derived.by(() =>
-    matching(this.data?.texts ?? [], this.desk.picks.search, this.desk.picks.searchKind),
-  );
-  /** For each point, whether the search found it (1) or not (0); null without a search. */
-  readonly hits: Uint8Array | null = $derived.by(() => {
-    const { data, matched } = this;
-    const texts = matched.texts;
-    return data && texts ? Uint8Array.from(data.text, (text) => texts[text]) : null;
+  readonly matched: Matched = $derived.by(() => {
+    const { search, searchKind } = this.desk.picks;
+    return this.data ? find(this.data, search, searchKind) : { hits: null, trouble: "", missing: [] };
   });
+  /** For each point, whether the search found it (1) or not (0); null without a search. */
+  readonly hits: Uint8Array | null = $derived.by(() => this.matched.hits);
   readonly found: Found | null = $derived.by(() => {
     const { data, hits } = this;
     return data && hits ? countFound(hits, data.input, data.queries) : null;

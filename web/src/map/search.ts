@@ -1,38 +1,4 @@
-// Which tokens match a search, and how close together are their points in each head?
-import type { Picks } from "../source/wire";
-
-export interface Matched {
-  /** For each text of the vocabulary, whether it matches (1) or not (0); null without a search. */
-  texts: Uint8Array | null;
-  trouble: string;
-}
-
-/** Get the word without the mark of a space before it. */
-export const bare = (text: string): string => text.replace(/^[\u00b7\u2423\u0120\u2581 ]+(?=.)/u, "");
-
-/** Find the texts that match a search; upper and lower case are the same. */
-export function matching(texts: readonly string[], search: string, kind: Picks["searchKind"]): Matched {
-  if (search === "") return { texts: null, trouble: "" };
-  const wanted = search.toLowerCase();
-  let fits: (text: string) => boolean = (text) => text.toLowerCase() === wanted;
-  if (kind === "prefix") fits = (text) => text.toLowerCase().startsWith(wanted);
-  if (kind === "regex") {
-    try {
-      const pattern = new RegExp(search, "iu");
-      fits = (text) => pattern.test(text);
-    } catch (error) {
-      const why = (error instanceof Error ? error.message : String(error)).replace(/^.*\/iu?: /, "");
-      return {
-        texts: null,
-        trouble: `“${search}” is not a regular expression: ${why[0]?.toLowerCase()}${why.slice(1)}`,
-      };
-    }
-  }
-  return {
-    texts: Uint8Array.from(texts, (text) => Number(fits(bare(text)) || text.toLowerCase() === wanted)),
-    trouble: "",
-  };
-}
+// How many tokens did a search find, and how close together are their points in each head?
 
 export interface Found {
   tokens: number;

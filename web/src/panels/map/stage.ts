@@ -35,7 +35,7 @@ const LEAST = 30_000;
 const MOST = 6_000_000;
 const DEEPEST = 60;
 /** How much of a dimmed head is left. */
-const FADED = 0.2;
+const FADED = 0.3;
 
 export interface StageNews {
   /** The camera stopped, or zoomed into or out of a head. `numbers` is null while everything is in view. */

@@ -9,7 +9,9 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.page.hosts.figure import with_page
+from tests import planted
 from tests.atlases import OTHER, SENTENCE
+from tests.map_figures import write_figures
 from tests.test_bad_input import Captured, run, sentence
 
 
@@ -51,6 +53,18 @@ def test_heads_are_listed_sorted_and_filtered(folder: Path, capsys: Captured) ->
     assert "L3H2" in capsys.readouterr().out
     assert run("heads", str(folder), "--head", "L3H2") == 0
     assert json.loads(capsys.readouterr().out)["kind"]["detail"] == "1 before"
+
+
+def test_heads_are_sorted_by_a_figure_of_a_map(tmp_path: Path, capsys: Captured) -> None:
+    atlas = planted.planted(tmp_path / "x.atlas", 3)
+    atlas.layout("pca", progress=False)
+    figures = {"L0H0": {"map.strongest": 0.25}, "L0H2": {"map.strongest": 0.75}}
+    write_figures(atlas.path / "layouts" / "pca-2d.safetensors", figures)
+    assert run("heads", str(atlas.path), "--sort", "pca-2d.strongest") == 0
+    heading, first, second = capsys.readouterr().out.splitlines()[:3]
+    assert heading.split()[-1] == "pca-2d.strongest"
+    assert (first.split()[0], first.split()[-1]) == ("L0H2", "0.750")
+    assert second.split()[0] == "L0H0"
 
 
 def test_a_score_that_is_not_there_is_told(folder: Path, capsys: Captured) -> None:

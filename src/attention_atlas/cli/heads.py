@@ -35,7 +35,7 @@ def heads(
     from attention_atlas.atlas import open_atlas
 
     opened = open_atlas(atlas)
-    scores = opened.measure()
+    opened.measure()
     if head is not None:
         _print_card(opened, str(Head.parse(head)))
         return
@@ -46,9 +46,8 @@ def heads(
     if kind is not None:
         frame = frame[frame["kind"] == kind]
     if not _printed(frame, as_json, as_csv):
-        extra = [sort] if sort in scores.measures and sort not in _SHOWN else []
-        columns = [name for name in (*_SHOWN, *extra) if name in frame.columns]
-        shown = frame[["head", "kind", "margin", "agree", *columns]]
+        columns = [name for name in (*_SHOWN, sort) if name in frame.columns]
+        shown = frame[list(dict.fromkeys(["head", "kind", "margin", "agree", *columns]))]
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
 
 

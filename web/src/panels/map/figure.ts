@@ -3,7 +3,7 @@ import { css, PAPER } from "../../draw/colour";
 import { panelBox } from "../../map/plane";
 import { MARKS } from "../../map/verdict";
 import type { Partner, TrueNear } from "../../map/partners";
-import { lettersOf, lineNames, nearInk, titleLine, trueInk, type Over } from "./overlay";
+import { gradeInk, lettersOf, lineNames, nearInk, titleLine, trueInk, type Over } from "./overlay";
 import type { Stage } from "./stage";
 import { Figure } from "../../draw/svg";
 
@@ -21,7 +21,12 @@ export function mapFigure(stage: Stage, points: HTMLCanvasElement, over: Over): 
     const line = Math.max(12, titleLine(stage, y, letters));
     figure.text(x, line, data.names[head], { size: letters, weight: 600 });
     const { grade, short } = data.verdicts[head];
-    if (width > 62) figure.text(x + width, line, MARKS[grade] + short, { size: letters, anchor: "end" });
+    if (width > 62)
+      figure.text(x + width, line, MARKS[grade] + short, {
+        size: letters,
+        anchor: "end",
+        fill: gradeInk(grade, over.dark),
+      });
   }
   if (stage.head < 0)
     for (const { text, x, y, anchor } of lineNames(stage)) figure.text(x, y + 4, text, { size: 11, anchor });

@@ -10,6 +10,17 @@ import attention_atlas as aa
 from tests.web.maps import GREEN, PINK, SEEN, pixels, settled
 
 
+def test_a_saved_map_that_opens_at_once_is_drawn_in_full(
+    mapped: dict[str, aa.Atlas], page: Page, tmp_path: Path
+) -> None:
+    saved = aa.matrix_view(mapped["gpt-map"]).save(tmp_path / "page.html")
+    page.add_init_script(
+        SEEN + "; performance.now = () => 50;"
+    )  # milliseconds since it was asked for
+    page.goto(saved.as_uri())
+    page.wait_for_selector("html[data-state=ready]", timeout=10_000)
+
+
 @pytest.mark.parametrize("colour", [None, "norm", "position"])
 def test_a_matrix_view_opens_with_its_colour_chosen_and_its_points_coloured(
     colour: str | None, mapped: dict[str, aa.Atlas], page: Page, tmp_path: Path

@@ -77,7 +77,7 @@ export class Stage {
   private sampled = false;
   private touched = false;
   private asked = 0;
-  private movedAt = 0;
+  private movedAt = -Infinity;
   private lastFrame = 0;
   private rest: ReturnType<typeof setTimeout> | undefined;
   private way: { from: Camera; to: Camera; start: number; clear: number } | undefined;

@@ -119,7 +119,7 @@ def test_a_killed_run_resumes_and_gives_the_same_bytes(
     assert not target.exists()
     place_rest(atlas, layout, [HEAD], progress=False)
     assert target.read_bytes() == whole
-    head_map = HeadMap(atlas, layout, HEAD, torch.device("cpu"))
+    head_map = HeadMap(atlas, layout, HEAD)
     assert len(calls) == 1 + len(head_map.blocks())  # only the one that died is made again
     assert [file.name for file in target.parent.iterdir()] == [target.name]
 
@@ -145,7 +145,7 @@ def test_progress_counts_tokens_and_may_stop_the_run(
 ) -> None:
     layout, path = made(atlas, "pca")
     monkeypatch.setattr(rest, "BLOCK", 100)
-    head_map = HeadMap(atlas, layout, HEAD, torch.device("cpu"))
+    head_map = HeadMap(atlas, layout, HEAD)
     told: list[tuple[int, int]] = []
     place_head(head_map, path, lambda done, total: told.append((done, total)))
     total = 2 * len(atlas.tokens())

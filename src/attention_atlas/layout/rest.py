@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.joint import Joint, join
 from attention_atlas.layout.neighbours import as_points
 from attention_atlas.layout.place import Known, place
@@ -57,7 +58,7 @@ class HeadMap:
     atlas: StoredAtlas
     layout: Map
     head: str
-    device: torch.device
+    device: str = "cpu"
 
     @cached_property
     def group(self) -> MapHeads:
@@ -160,7 +161,9 @@ def place_head(head_map: HeadMap, path: Path, watch: Watch = lambda done, total:
 
     report()
     for number in journal.missing(len(blocks)):
-        journal.add(number, Contents({"places": head_map.place_block(blocks[number])}))
+        with one_thread(torch.device(head_map.device)):
+            placed = head_map.place_block(blocks[number])
+        journal.add(number, Contents({"places": placed}))
         report()
     places = np.concatenate([journal.arrays(number)["places"] for number in range(len(blocks))])
     queries, keys = head_map.rows
@@ -185,7 +188,7 @@ def place_rest(
     missing = list(heads_to_place(layout, path, heads))
     troubles = []
     for number, head in enumerate(missing):
-        head_map = HeadMap(atlas, layout, head, torch.device(device))
+        head_map = HeadMap(atlas, layout, head, device)
         label = f"{head}, {number + 1} of {len(missing)} heads: tokens placed"
         try:
             with bar(label, head_map.tokens, progress) as show:

@@ -15,6 +15,8 @@ export interface MapData extends CloudData {
   /** Numbers of the layers, one for each row. */
   layers: number[];
   shapes: [number, number, number][];
+  /** The box of each head (heads, 2, dims). */
+  boxes: Float32Array;
   c: Float32Array;
   /** Get a figure of a head, such as its fidelity. */
   figure: (head: number, name: string) => number;
@@ -48,6 +50,7 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
     columns: Math.max(...spots.map((spot) => spot.column)) + 1,
     layers,
     shapes: places.heads.map((_, head) => shapeOf(places.box.data, head, dims)),
+    boxes: places.box.data,
     c: places.c.data,
     figure: (head, name) => fidelity.data[head * figures.length + figures.indexOf(name)] ?? NaN,
     input: Uint32Array.from(points.input.data),

@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,16 +169,3 @@ def test_a_point_beyond_the_sample_is_named_and_picked(
     assert (picked["input"], picked["token"]) == (
         int(row["input"]), {"side": side, "position": int(row["position"])},
     )  # fmt: skip
-
-
-def test_a_saved_page_keeps_to_the_sample(page: Page, atlas: aa.Atlas, tmp_path: Path) -> None:
-    from attention_atlas.page.hosts.export import save_page
-
-    path = tmp_path / "page.html"
-    save_page(path, atlas, {"tab": "map", "mapHead": HEAD}, inputs=[0])
-    page.add_init_script(maps.SEEN)
-    page.goto(f"{path.as_uri()}#tab=map&mapHead={HEAD}")
-    page.wait_for_selector("html[data-state=ready]", timeout=PATIENCE)
-    settled(page)
-    expect(page.get_by_test_id("crowd-bar")).to_have_count(0)
-    expect(page.get_by_test_id("crowd-canvas")).to_be_hidden()

@@ -1,6 +1,6 @@
 // How do millions of points become one picture? Each is counted on its pixel, with its colour; a pixel then shows the
-// mean colour of its points, the stronger the more they are. On the processor: whole numbers add up exactly, a software
-// WebGL takes a second for what takes a twentieth here, and float textures are not everywhere.
+// mean colour of its points, the stronger the more they are. On the processor: whole numbers add up exactly, nothing
+// depends on a GPU, and float textures, which WebGL would need, are not everywhere.
 import { pixelOf, runs, type Crowd, type Projection } from "../map/crowd";
 import type { Size } from "../map/camera";
 import type { Rgb } from "./colour";

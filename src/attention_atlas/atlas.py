@@ -3,6 +3,7 @@
 Reading is in `StoredAtlas`; the methods here import the code that they call when first needed.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,6 +45,26 @@ class Atlas(StoredAtlas):
 
         options = Options(method, dims, joint, tokens, sampling, seed, chosen_device(device))
         return layout_atlas(self, options, progress)
+
+    def place_all(
+        self,
+        method: str = "umap",
+        dims: int = 2,
+        *,
+        heads: Sequence[str] | None = None,
+        device: str = "auto",
+        progress: bool = True,
+    ) -> list[str]:
+        """Place all tokens of some heads, or of all, on a map that has a sample of them.
+
+        Returns a sentence for each head that cannot be placed; it keeps to its sample.
+        """
+        from attention_atlas.layout.device import chosen_device
+        from attention_atlas.layout.rest import place_rest
+        from attention_atlas.store.maps import read_map
+
+        path = self.path / "layouts" / f"{method}-{dims}d.safetensors"
+        return place_rest(self, read_map(path), heads, chosen_device(device), progress)
 
     def measure(self, model: Any = None, tokenizer: Any = None, **options: Any) -> Scores:
         """Score every head and name its kind, if not done yet; returns the scores.

@@ -148,7 +148,7 @@ def test_an_atlas_without_keys_offers_nothing(tmp_path: Path) -> None:
         ("compute", {"method": "pca", "dims": 2, "x": 1}, "nothing of compute is called 'x'"),
         ("add", {"text": "x"}, "there is no model to read new texts"),
         ("add", {"text": "x", "second": 3}, "'second' of add should be a valid string"),
-        ("erase", {}, "no action is named 'erase'; there is compute, cancel, add"),
+        ("erase", {}, "no action is named 'erase'; there is compute, place, cancel, add"),
     ],
 )
 def test_bad_actions_are_refused_in_a_sentence(

@@ -1,6 +1,7 @@
 """attention-atlas layout: lay out all queries and keys of every head."""
 
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -16,12 +17,22 @@ def layout(
     tokens: Annotated[int, typer.Option(min=1, help="The most tokens a head.")] = 5000,
     seed: int = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    all_tokens: Annotated[
+        bool, typer.Option(help="Place the tokens beyond --tokens on the map too.")
+    ] = False,
+    heads: Annotated[
+        list[str] | None, typer.Option("--head", help="With --all-tokens: of these heads only.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print fidelity as JSON.")] = False,
 ) -> None:
     """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
     from attention_atlas.atlas import open_atlas
 
-    placed = open_atlas(atlas).layout(method, dims, tokens=tokens, seed=seed, device=device)
+    opened = open_atlas(atlas)
+    placed = opened.layout(method, dims, tokens=tokens, seed=seed, device=device)
+    if all_tokens:
+        for trouble in opened.place_all(method, dims, heads=heads, device=device):
+            print(trouble, file=sys.stderr)
     figures = {head: placed.of(head)[1] for group in placed.groups.values() for head in group.heads}
     if as_json:
         print(json.dumps(figures, indent=1))

@@ -9,6 +9,7 @@ from attention_atlas.layout.methods import METHODS
 from attention_atlas.store.reader import StoredAtlas
 
 TOKENS = 5000  # the most on a map, by default
+PLACED, COMPARED = 4e-5, 1e-8  # seconds a placed point; and for each point of the sample
 WORTH_A_PROCESS = 300_000  # points of all heads; below it, starting processes takes longer
 
 
@@ -24,3 +25,8 @@ def estimate(atlas: StoredAtlas, method: str, cores: int, tokens: int = TOKENS) 
             total += layer.heads * p
             seconds += layer.heads * (once + thousand * p / 1e3 + million * p * p / 1e6)
     return seconds / (cores if total >= WORTH_A_PROCESS else 1)
+
+
+def estimate_placing(points: int, sample: int) -> float:
+    """Estimate the seconds that placing so many queries and keys among a sample takes on a CPU."""
+    return 3 + points * (PLACED + COMPARED * sample)

@@ -18,7 +18,7 @@ from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.graph import symmetric
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
-from attention_atlas.layout.place import Known, settle
+from attention_atlas.layout.place import Known, Settling, settle
 from attention_atlas.layout.repulsion import repulsion
 
 START = 1e-4  # spread of the first axis at the start
@@ -123,15 +123,22 @@ def normaliser(potential: Tensor) -> Tensor:
 
 def place(new: Tensor, known: Known) -> Tensor:
     """Place new points among known ones; returns (heads, M, dims)."""
-    return settle(new, known, force)
+    return settle(new, known, Settling(new_affinities, pull, push))
 
 
-def force(at: Tensor, known: Tensor, near: Neighbours, others: Tensor) -> Tensor:
-    """Get the step down the slope of each new point's own divergence."""
-    apart = at[:, :, None] - known  # (heads, M, k, dims)
-    weight = affinities(near, NEW_PERPLEXITY) / (1 + apart.square().sum(3))
-    pull = (weight[..., None] * apart).sum(2)
+def new_affinities(near: Neighbours) -> Tensor:
+    return affinities(near, NEW_PERPLEXITY)
+
+
+def pull(at: Tensor, known: Tensor, strengths: Tensor) -> Tensor:
+    """Get the step towards the neighbours, down the slope of each new point's own divergence."""
+    apart = known - at[:, :, None]  # (heads, M, k, dims)
+    weight = strengths / (1 + apart.square().sum(3))
+    return (weight[..., None] * apart).sum(2)
+
+
+def push(at: Tensor, others: Tensor) -> Tensor:
+    """Get the step away from all other points."""
     away = at[:, :, None] - others[:, None]  # (heads, M, others, dims)
     close = 1 / (1 + away.square().sum(3))
-    push = (close.square()[..., None] * away).sum(2) / close.sum(2, keepdim=True)
-    return push - pull
+    return (close.square()[..., None] * away).sum(2) / close.sum(2, keepdim=True)

@@ -21,7 +21,7 @@ from attention_atlas.layout.fuzzy import Rounds, memberships, rounds
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
-from attention_atlas.layout.place import Known, settle
+from attention_atlas.layout.place import Known, Settling, settle
 
 A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
 OTHERS = 5
@@ -111,18 +111,23 @@ def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
 
 def place(new: Tensor, known: Known) -> Tensor:
     """Place new points among known ones; returns (heads, M, dims)."""
-    return settle(new, known, force)
+    return settle(new, known, Settling(memberships, pull, push))
 
 
-def force(at: Tensor, known: Tensor, near: Neighbours, others: Tensor) -> Tensor:
-    """Get the mean step of umap-learn's draws for each new point."""
-    weight = memberships(near)[..., None]
-    apart = at[:, :, None] - known
-    square = apart.square().sum(3, keepdim=True).clamp_min(1e-12)
-    strength = 2 * A * B * square.pow(B - 1) / (1 + A * square.pow(B))
-    pull = (weight * (strength * apart).clamp(-FORCE, FORCE)).sum(2)
-    away = at[:, :, None] - others[:, None]
+def pull(at: Tensor, known: Tensor, strengths: Tensor) -> Tensor:
+    """Get the mean step of umap-learn's draws of each new point's neighbours."""
+    apart = known - at[:, :, None]  # (heads, M, k, dims)
+    square = apart.square().sum(3).clamp_min_(1e-12)
+    power = square.log().mul_(B).exp_()
+    strength = power.div(square).div_(power.mul_(A).add_(1)).mul_(2 * A * B)
+    steps = apart.mul_(strength[..., None]).clamp_(-FORCE, FORCE)
+    total = strengths.sum(2, keepdim=True).clamp_min(1e-12)
+    return (steps * strengths[..., None]).sum(2) / total
+
+
+def push(at: Tensor, others: Tensor) -> Tensor:
+    """Get the mean step of umap-learn's draws of other points."""
+    away = at[:, :, None] - others[:, None]  # (heads, M, others, dims)
     square = away.square().sum(3, keepdim=True)
     strength = 2 * B / ((0.001 + square) * (1 + A * square.pow(B)))
-    push = (strength * away).clamp(-FORCE, FORCE).mean(2) * OTHERS * weight.sum(2)
-    return (push - pull) / weight.sum(2).clamp_min(1e-12)
+    return (strength * away).clamp(-FORCE, FORCE).mean(2) * OTHERS

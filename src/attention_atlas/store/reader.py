@@ -285,6 +285,22 @@ class StoredAtlas:
             vectors.append(stored.vectors(what, np.array([entry]), input)[0])
         return np.concatenate(vectors)
 
+    def shard_sizes(self, head: str | Head) -> npt.NDArray[np.int64]:
+        """Count the queries and the keys of a head in each file of vectors: (files, 2)."""
+        tower, layer, _ = self._find(head)
+        numbers = range(len(self.manifest.shards))
+        return np.array([self._shard_layer(number, tower, layer).counts for number in numbers])
+
+    def in_shard(
+        self, number: int, what: str, head: str | Head, rows: npt.NDArray[np.int64] | slice
+    ) -> Float32:
+        """Return some "query" or "key" vectors of a head in one file of vectors: (rows, D)."""
+        tower, layer, entry = self._find(head)
+        stored = self._shard_layer(number, tower, layer)
+        self._need(stored, what)
+        entry = entry if what == "query" else entry * layer.groups // layer.heads
+        return stored.vectors_at(what, entry, rows)
+
     def _need(self, stored: StoredLayer, *what: str) -> None:
         missing = [name for name in what if not stored.has(name)]
         if missing:

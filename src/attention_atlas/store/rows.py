@@ -74,6 +74,15 @@ class StoredLayer:
             span = slice(*self._starts[[blocks.start, blocks.stop], side].tolist())
         return self._read(what, entries, span).astype(np.float32)
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Count the queries and the keys of all inputs of the shard."""
+        return int(self._starts[-1, 0]), int(self._starts[-1, 1])
+
+    def vectors_at(self, what: str, entry: int, rows: Ints | slice) -> Float32:
+        """Return some vectors (R, D) of one head (of one group, for "key") of the shard."""
+        return np.asarray(self._read(what, np.array([entry]), rows)[0].astype(np.float32))
+
     def weights(
         self, input: int, heads: Ints, rows: Ints | None = None, columns: Ints | None = None
     ) -> Float32:

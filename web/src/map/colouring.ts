@@ -18,6 +18,8 @@ export interface Colouring {
   values: Uint8Array;
   scale: Uint8Array;
   legend: Legend;
+  /** Get the bytes of other points by their values of the same column. */
+  bytes: (values: ArrayLike<number>) => Uint8Array;
   /** Whether the colour is the length of each head's vectors. */
   byNorm: boolean;
 }
@@ -61,7 +63,7 @@ export function colouring(data: MapData, name: string, look: Look): Colouring {
   if (name === "norm") return byNorm(data, look);
   const column = data.colours.find((candidate) => candidate.name === name);
   if (!column) return bySide(data, look);
-  return column.kind === "number" ? byNumber(column, look) : byName(column, data, look);
+  return column.kind === "number" ? byNumber(column, look) : byName(column, look);
 }
 
 const EMPTY: Legend = { low: "", high: "", note: "", ramps: [], names: [] };
@@ -76,6 +78,7 @@ function bySide(data: MapData, { palette }: Look): Colouring {
     values: new Uint8Array(data.points),
     scale: pack([pair.query], [pair.key]),
     legend: { ...EMPTY, names },
+    bytes: (values) => new Uint8Array(values.length),
     byNorm: false,
   };
 }
@@ -83,7 +86,13 @@ function bySide(data: MapData, { palette }: Look): Colouring {
 function byNorm(data: MapData, { palette, dark }: Look): Colouring {
   const ramps = PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark));
   const legend = { ...EMPTY, low: "shortest", high: "longest", note: "of each head’s vectors", ramps: both(ramps) };
-  return { values: new Uint8Array(data.points), scale: pack(ramps[0], ramps[1]), legend, byNorm: true };
+  return {
+    values: new Uint8Array(data.points),
+    scale: pack(ramps[0], ramps[1]),
+    legend,
+    bytes: (values) => new Uint8Array(values.length),
+    byNorm: true,
+  };
 }
 
 /** Colour by a number; positions have a scale for queries and one for keys, other numbers one for both. */
@@ -93,15 +102,17 @@ function byNumber(column: Extract<Column, { kind: "number" }>, { palette, dark }
   const scales = apart ? PAIRS[palette].ramps.map((ramp) => scaleOf(ramp, dark, 255)) : [plain];
   const grey = greyOf(dark);
   const [query, key] = [scales[0], scales.at(-1) as Rgb[]].map((scale) => [...scale, grey]);
-  const values = Uint8Array.from(column.values.data, (value) =>
+  const byte = Uint8Array.from({ length: UNIT + 1 }, (_, value) =>
     value === UNIT ? NONE : Math.round(254 * along(column, value / (UNIT - 1))),
   );
+  const bytes = (values: ArrayLike<number>) => looked(values, byte);
   const shown = (value: number) => written(value, column.whole);
   const ramps = apart ? both(scales) : [{ who: "", colours: thinned(scales[0]) }];
   const note =
     column.scale === "log" && column.low > 0 ? "log scale" : column.name === "position" ? "of the input’s length" : "";
   return {
-    values,
+    values: bytes(column.values.data),
+    bytes,
     scale: pack(query, key),
     legend: { ...EMPTY, low: shown(column.low), high: shown(column.high), note, ramps },
     byNorm: false,
@@ -118,7 +129,7 @@ function hues(low: number, high: number): Rgb[] {
   });
 }
 
-function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { palette, dark }: Look): Colouring {
+function byName(column: Extract<Column, { kind: "name" }>, { palette, dark }: Look): Colouring {
   const none = column.values.data instanceof Uint8Array ? 255 : UNIT;
   const counts = new Uint32Array(column.names.length);
   for (const value of column.values.data) if (value !== none) counts[value]++;
@@ -141,15 +152,23 @@ function byName(column: Extract<Column, { kind: "name" }>, data: MapData, { pale
   }));
   if (shown.length < column.names.length)
     names.push({ text: `${column.names.length - shown.length} others`, query: css(grey), key: "" });
-  const values = new Uint8Array(data.points);
-  for (let at = 0; at < values.length; at++)
-    values[at] = column.values.data[at] === none ? NONE : place[column.values.data[at]];
+  const byte = new Uint8Array(none + 1).fill(NONE);
+  byte.set(place);
+  byte[none] = NONE;
+  const bytes = (values: ArrayLike<number>) => looked(values, byte);
   return {
-    values,
+    values: bytes(column.values.data),
+    bytes,
     scale: pack(filled(strong), filled(pale)),
     legend: { ...EMPTY, names, note: "keys are paler" },
     byNorm: false,
   };
+}
+
+function looked(values: ArrayLike<number>, byte: Uint8Array): Uint8Array {
+  const out = new Uint8Array(values.length);
+  for (let at = 0; at < out.length; at++) out[at] = byte[values[at]];
+  return out;
 }
 
 /** Write the value of one point. */

@@ -16,6 +16,8 @@ export interface MapData extends CloudData {
   /** Numbers of the layers, one for each row. */
   layers: number[];
   shapes: [number, number, number][];
+  /** The box of each head (heads, 2, dims). */
+  boxes: Float32Array;
   c: Float32Array;
   /** Get a figure of a head, such as its fidelity; NaN if the map does not have it. */
   figure: (head: number, name: string) => number;
@@ -55,6 +57,7 @@ export function mapData(about: About, places: MapPlaces, points: MapPoints): Map
     columns: Math.max(...spots.map((spot) => spot.column)) + 1,
     layers,
     shapes: places.heads.map((_, head) => shapeOf(places.box.data, head, dims)),
+    boxes: places.box.data,
     c: places.c.data,
     figure,
     verdicts: places.heads.map((_, head) => verdict((name) => figure(head, name))),

@@ -89,6 +89,25 @@ export function find(data: Searched, search: string, kind: Picks["searchKind"]):
   return { hits, trouble: unknownField(missing, fields), missing };
 }
 
+/** Find the texts that a search of words and patterns matches; null if it asks for more than texts. */
+export function matchingTexts(texts: string[], search: string, kind: Picks["searchKind"]): Uint8Array | null {
+  const each = Uint32Array.from(texts.keys());
+  const none = new Uint32Array(texts.length);
+  const data = {
+    points: texts.length,
+    queries: texts.length,
+    texts,
+    text: each,
+    input: each,
+    position: none,
+    special: new Uint8Array(texts.length),
+    colours: [],
+  };
+  const asked = parse(search, kind, []);
+  if (asked.terms.some((term) => term.kind === "phrase") || /[<>=:]\S/u.test(search)) return null;
+  return find(data, search, kind).hits;
+}
+
 /** Find the points of one term; a text says why it cannot be used. */
 function termHits(data: Searched, { kind, text }: Term, how: "exact" | "prefix"): Uint8Array | string {
   if (kind === "phrase") return phraseHits(data, text);

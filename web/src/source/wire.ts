@@ -113,6 +113,7 @@ export interface MapProgress {
   total: number;
   seconds_left: number | null;
   error: string;
+  head: string;
 }
 
 /** One token of a stream; numbers are -1 where there is none. */
@@ -340,6 +341,40 @@ export interface Partners {
   seen: Grid<Uint8Array>;
 }
 
+/** `all/{name}/{head}`: how many tokens a head has, and whether all are placed on a map. */
+export interface AllInfo {
+  queries: number;
+  keys: number;
+  placed: boolean;
+  can_place: boolean;
+  seconds: number;
+  streams: string[];
+}
+
+/** `all_places/{name}/{head}`: places of all queries of a head, then of all its keys. */
+export interface AllPoints {
+  queries: number;
+  places: Grid<Uint16Array>;
+  box: Grid<Float32Array>;
+}
+
+/** `all_tokens/{stream}`: the tokens of a stream; input i has starts[i] to starts[i + 1]. */
+export interface AllTokens {
+  starts: Grid<Uint32Array>;
+  texts: string[];
+  text: Grid<Uint16Array> | Grid<Uint32Array>;
+}
+
+/**
+ * `all_column/{name}/{group}/{column}`: a column of all queries, then of all keys.
+ *
+ * Where both are of one stream its tokens are sent once. Ranges and names are those of the map's
+ * column, so that one legend is right for both.
+ */
+export interface AllColumn {
+  column: NumberColumn | NameColumn;
+}
+
 /**
  * `mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
  *
@@ -467,6 +502,12 @@ export interface Compute {
   dims: number;
 }
 
+/** `place`: place all tokens of a head on a map in the background; `progress` counts tokens. */
+export interface Place {
+  map: string;
+  head: string;
+}
+
 /** `cancel`: stop the running computation; finished heads are kept for the next run. */
 export interface Cancel {}
 
@@ -555,6 +596,10 @@ export interface Answers {
   norms: MapNorms;
   extra: MapExtra;
   partners: Partners;
+  all: AllInfo;
+  all_places: AllPoints;
+  all_tokens: AllTokens;
+  all_column: AllColumn;
   mean: MeanPattern;
   heads: HeadScores;
   alike: AlikeHeads;
@@ -566,6 +611,7 @@ export interface Answers {
 /** Name of an action → what is sent and what answers it. */
 export interface Actions {
   compute: { sent: Compute; answer: MapProgress };
+  place: { sent: Place; answer: MapProgress };
   cancel: { sent: Cancel; answer: MapProgress };
   add: { sent: Add; answer: Added };
 }
@@ -587,6 +633,10 @@ export const MISSING = {
   "norms": "vector lengths; open the atlas with attention-atlas serve",
   "extra": "this map; open the atlas with attention-atlas serve",
   "partners": "this map; open the atlas with attention-atlas serve",
+  "all": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
+  "all_places": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
+  "all_tokens": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
+  "all_column": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
   "mean": "this map; open the atlas with attention-atlas serve",
   "heads": "what heads do; open the atlas with attention-atlas serve",
   "alike": "what heads do; open the atlas with attention-atlas serve",

@@ -76,9 +76,10 @@ def colour_columns(
 
 def _place(points: Points) -> list[Column]:
     position = points.tokens["position"].to_numpy(np.float64)
+    fifths = np.array(list("01234"), object)
     return [
         Column("position", "position in the input", position / np.maximum(points.lengths - 1, 1)),
-        Column("mod5", "position modulo 5", (position % 5).astype(int).astype(str).astype(object)),
+        Column("mod5", "position modulo 5", fifths[(position % 5).astype(int)]),
     ]
 
 
@@ -89,17 +90,16 @@ def _text(points: Points) -> list[Column]:
         return []  # patches are named by places, not words
     often = texts.map(points.counts).fillna(0).to_numpy(np.float64)
     special = points.tokens["special"].to_numpy(bool)
-    letters = np.array([len(text.strip(MARKS)) for text in points.shown], np.float64)
+    which, distinct = pd.factorize(points.shown)  # equal texts are read once
+    letters = np.array([len(text.strip(MARKS)) for text in distinct], np.float64)[which]
     letters[special] = np.nan
-    kinds = [
-        "special" if flag else token_kind(text)
-        for text, flag in zip(points.shown, special, strict=True)
-    ]
+    kinds = np.array([token_kind(text) for text in distinct], object)[which]
+    kinds[special] = "special"
     return [
         Column("frequency", "times this token occurs", often, "log"),
         Column("length", "letters of the token", letters),
         Column("sentence_length", "tokens of the input", points.lengths.astype(np.float64)),
-        Column("punctuation", "kind of token", np.array(kinds, object)),
+        Column("punctuation", "kind of token", kinds),
     ]
 
 

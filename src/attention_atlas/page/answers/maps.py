@@ -177,17 +177,22 @@ def find_group(subject: object, name: str, group: str) -> tuple[StoredAtlas, Map
     """Find a map and its group; return atlas, map and group. A PickError says what there is."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention has no queries and keys, so it has no maps; capture them")
-    files = map_files(subject)
-    if name not in files:
-        known = ", ".join(files) or "none yet"
-        raise PickError(f"no map is named {name[:40]!r}; there is {known}")
-    layout = read_map(files[name])
+    layout = read_map(find_map(subject, name))
     if group not in layout.groups:
         known = ", ".join(layout.groups)
         raise PickError(f"the map {name} has no group {group[:40]!r}; there is {known}")
     heads = layout.groups[group]
     _check_fits(subject, name, heads)
     return subject, layout, heads
+
+
+def find_map(atlas: StoredAtlas, name: str) -> Path:
+    """Find the file of a map; a PickError says which there are."""
+    files = map_files(atlas)
+    if name not in files:
+        known = ", ".join(files) or "none yet"
+        raise PickError(f"no map is named {name[:40]!r}; there is {known}")
+    return files[name]
 
 
 def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 from attention_atlas.page.answers.about import about_session
 from attention_atlas.page.answers.added import map_extra
+from attention_atlas.page.answers.all_tokens import all_column, all_info, all_points, all_tokens
 from attention_atlas.page.answers.comparison import comparison, reaction
 from attention_atlas.page.answers.gaze import gaze
 from attention_atlas.page.answers.heads import (
@@ -27,6 +28,7 @@ from attention_atlas.page.answers.session import Session
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
 from attention_atlas.page.wire.about import About
+from attention_atlas.page.wire.all_tokens import AllColumn, AllInfo, AllPoints, AllTokens
 from attention_atlas.page.wire.compare import ComparedModels, Reaction
 from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
 from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
@@ -42,6 +44,7 @@ from attention_atlas.page.wire.maps import (
 from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
+_ALL = "tokens beyond the map's sample" + LIVE
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -76,6 +79,10 @@ _ROWS = [
     ),
     Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP),
     Packet("partners/{input:int}/{head}/{side}/{position:int}", Partners, partners, missing=_MAP),
+    Packet("all/{name}/{head}", AllInfo, all_info, missing=_ALL, of="session", changes=True),
+    Packet("all_places/{name}/{head}", AllPoints, all_points, missing=_ALL),
+    Packet("all_tokens/{stream}", AllTokens, all_tokens, missing=_ALL),
+    Packet("all_column/{name}/{group}/{column}", AllColumn, all_column, missing=_ALL),
     Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP),
     # Heads
     Packet("heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS),

@@ -9,16 +9,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.layout.estimate import estimate
 from attention_atlas.layout.methods import DIMS, METHODS
 from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.answers.grown import Grown
-from attention_atlas.page.answers.maps import why_no_maps
+from attention_atlas.page.answers.maps import find_map, why_no_maps
 from attention_atlas.page.live.model import LiveModel
-from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute
+from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
 from attention_atlas.page.wire.maps import Estimate, MapProgress
+from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
 
 _log = logging.getLogger("attention_atlas")
@@ -69,21 +71,33 @@ class BackgroundWork:
     def compute(self, asked: Compute) -> MapProgress:
         """Start to compute a map and return the progress."""
         with self._starting:
-            self._refuse(asked)
-            self._stop.clear()
-            self._began, self._first = time.monotonic(), -1
-            self._at = MapProgress("running", f"{asked.method}-{asked.dims}d")
-            self._thread = threading.Thread(target=self._run, args=[asked], daemon=True)
-            self._thread.start()
+            self._refuse_method(asked)
+            return self._start(f"{asked.method}-{asked.dims}d", "", lambda: self._lay_out(asked))
+
+    def place(self, asked: Place) -> MapProgress:
+        """Start to place all tokens of a head on a map and return the progress."""
+        path = find_map(self.atlas, asked.map)
+        with self._starting:
+            return self._start(asked.map, asked.head, lambda: self._place(path, asked.head))
+
+    def _start(self, name: str, head: str, work: Callable[[], object]) -> MapProgress:
+        self._refuse_now()
+        self._stop.clear()
+        self._began, self._first = time.monotonic(), -1
+        self._at = MapProgress("running", name, head=head)
+        self._thread = threading.Thread(target=self._run, args=[work], daemon=True)
+        self._thread.start()
         return self._at
 
-    def _refuse(self, asked: Compute) -> None:
+    def _refuse_method(self, asked: Compute) -> None:
         if asked.method not in METHODS or asked.dims not in DIMS:
             methods = ", ".join(METHODS)
             raise PickError(
                 f"no map is named {asked.method[:40]}-{asked.dims}d; there is {methods}, "
                 "in 2 or 3 dimensions"
             )
+
+    def _refuse_now(self) -> None:
         if not self.can_compute:
             folder = self.atlas.path.name
             raise PickError(why_no_maps(self.atlas) or f"{folder} cannot be written to")
@@ -100,27 +114,39 @@ class BackgroundWork:
     def progress(self) -> MapProgress:
         return self._at
 
-    def _run(self, asked: Compute) -> None:
+    def _run(self, work: Callable[[], object]) -> None:
+        name, head = self._at.map, self._at.head
+        try:
+            work()
+        except Stopped:
+            self._at = MapProgress("stopped", name, self._at.done, self._at.total, head=head)
+        except AtlasError as problem:
+            self._at = MapProgress("failed", name, error=str(problem), head=head)
+        except Exception as problem:
+            error = f"{head or name} could not be computed: {problem}"
+            self._at = MapProgress("failed", name, error=error, head=head)
+            raise
+        else:
+            self.finished()
+            self._at = MapProgress("done", name, self._at.total, self._at.total, head=head)
+
+    def _lay_out(self, asked: Compute) -> None:
         from attention_atlas.layout.device import chosen_device
         from attention_atlas.layout.plan import Options
         from attention_atlas.layout.run import layout_atlas
 
-        name = self._at.map
-        try:
-            options = Options(asked.method, asked.dims, device=chosen_device("auto"))
-            # Open the folder again: this thread gets its own files, without added inputs.
-            folder = StoredAtlas.open(self.atlas.path)
-            layout_atlas(folder, options, progress=False, watch=self._watch)
-        except Stopped:
-            self._at = MapProgress("stopped", name, self._at.done, self._at.total)
-        except AtlasError as problem:
-            self._at = MapProgress("failed", name, error=str(problem))
-        except Exception as problem:
-            self._at = MapProgress("failed", name, error=f"{name} could not be computed: {problem}")
-            raise
-        else:
-            self.finished()
-            self._at = MapProgress("done", name, self._at.total, self._at.total)
+        options = Options(asked.method, asked.dims, device=chosen_device("auto"))
+        # Open the folder again: this thread gets its own files, without added inputs.
+        folder = StoredAtlas.open(self.atlas.path)
+        layout_atlas(folder, options, progress=False, watch=self._watch)
+
+    def _place(self, path: Path, head: str) -> None:
+        from attention_atlas.layout.device import chosen_device
+        from attention_atlas.layout.rest import HeadMap, place_head
+
+        device = chosen_device("auto")
+        head_map = HeadMap(StoredAtlas.open(self.atlas.path), read_map(path), head, device)
+        place_head(head_map, path, self._watch)
 
     def _watch(self, done: int, total: int) -> None:
         if self._stop.is_set():
@@ -129,7 +155,7 @@ class BackgroundWork:
         fresh = done - self._first
         spent = time.monotonic() - self._began
         left = round(spent / fresh * (total - done), 1) if fresh else None
-        self._at = MapProgress("running", self._at.map, done, total, left)
+        self._at = MapProgress("running", self._at.map, done, total, left, head=self._at.head)
 
     # Texts -----------------------------------------------------------------------------------
 

@@ -15,6 +15,14 @@ class Compute:
 
 
 @dataclass(frozen=True)
+class Place:
+    """`place`: place all tokens of a head on a map in the background; `progress` counts tokens."""
+
+    map: str
+    head: str
+
+
+@dataclass(frozen=True)
 class Cancel:
     """`cancel`: stop the running computation; finished heads are kept for the next run."""
 

@@ -151,7 +151,8 @@ class MapProgress:
 
     state: Literal["idle", "running", "done", "stopped", "failed"]
     map: str = ""
-    done: int = 0  # heads
+    done: int = 0  # heads, or tokens of `head`
     total: int = 0
     seconds_left: float | None = None
     error: str = ""
+    head: str = ""  # whose tokens are placed; empty if a map is computed

@@ -3,7 +3,7 @@ import type { Stage } from "./stage";
 
 interface Does {
   point(head: number, at: number, x: number, y: number): void;
-  click(head: number, at: number): void;
+  click(head: number, at: number, x: number, y: number): void;
 }
 
 /** A press that moves less than this is a click. */
@@ -50,7 +50,7 @@ export class Hand {
     if (!click || !stage) return;
     const { x, y } = at(event);
     const head = stage.head >= 0 ? stage.head : stage.headAt(x, y);
-    this.does.click(head, stage.pointAt(head, x, y));
+    this.does.click(head, stage.pointAt(head, x, y), x, y);
   }
 
   cancel(): void {

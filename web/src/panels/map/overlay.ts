@@ -34,7 +34,7 @@ export interface Over {
 }
 
 const PICKED = "#FFC300";
-const MONO = '11.5px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+export const MONO = '11.5px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 const inkOf = (dark: boolean) =>
   dark

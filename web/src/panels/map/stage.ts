@@ -97,6 +97,11 @@ export class Stage {
     return Math.min(2, window.devicePixelRatio || 1);
   }
 
+  /** Whether one head fills the view and the others have faded. */
+  get entered(): boolean {
+    return this.head >= 0 && !this.way && this.clear === 0;
+  }
+
   close(): void {
     cancelAnimationFrame(this.asked);
     clearTimeout(this.rest);

@@ -20,13 +20,13 @@ FILES = sorted(ROOT.rglob("*.py"))
 # The rooms in their order: a room imports only itself and rooms that stand before it.
 ORDER = (
     "names", "store", "engine", "images", "models", "record.watch", "record.places",
-    "record.prove",
+    "record.prove", "edits",
     "record.write", "measure", "layout", "studies", "page.wire", "page.answers", "page.live",
     "page.hosts", "atlas", "cli", "__main__", "__init__",
 )  # fmt: skip
 HOMES = {
-    "torch": {"models", "record", "layout"},
-    "transformers": {"models", "record"},
+    "torch": {"models", "record", "edits", "layout"},
+    "transformers": {"models", "record", "edits"},
 }
 
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attention_atlas.atlas import Atlas, capture
     from attention_atlas.atlas import open_atlas as open
+    from attention_atlas.edits.ablate import ablate
+    from attention_atlas.edits.apply import edit
+    from attention_atlas.edits.scale import scale
     from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
     from attention_atlas.names.errors import (
@@ -43,10 +46,12 @@ __all__ = [
     "PickError",
     "StoreError",
     "View",
+    "ablate",
     "capture",
     "check",
     "classify",
     "compare",
+    "edit",
     "head_view",
     "heads_view",
     "image_view",
@@ -55,6 +60,7 @@ __all__ = [
     "model_view",
     "neuron_view",
     "open",
+    "scale",
 ]
 
 # Where each public name lives; loaded when first asked for, so that importing costs nothing.
@@ -67,10 +73,12 @@ _HOMES = {
     "PickError": ("names.errors", "PickError"),
     "StoreError": ("names.errors", "StoreError"),
     "View": ("page.hosts.view_object", "View"),
+    "ablate": ("edits.ablate", "ablate"),
     "capture": ("atlas", "capture"),
     "check": ("record.prove.check", "check"),
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),
+    "edit": ("edits.apply", "edit"),
     "head_view": ("page.hosts.views", "head_view"),
     "map_view": ("page.hosts.views", "map_view"),
     "matrix_view": ("page.hosts.views", "matrix_view"),
@@ -79,6 +87,7 @@ _HOMES = {
     "model_view": ("page.hosts.views", "model_view"),
     "neuron_view": ("page.hosts.views", "neuron_view"),
     "open": ("atlas", "open_atlas"),
+    "scale": ("edits.scale", "scale"),
 }
 
 

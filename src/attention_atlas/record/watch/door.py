@@ -40,6 +40,7 @@ class Passing:
     options: dict[str, Any]  # what else the model gave: scaling, softcap, position_bias…
     weights: Tensor | None = None  # (B, H, N, M), in `after`, unless fused
     output: Tensor = field(init=False)  # (B, N, H, E), in `after`, before the output projection
+    own_weights: Tensor | None = None  # the model's own, where a hook replaced them
 
 
 class Hook(Protocol):
@@ -64,7 +65,7 @@ class Door:
 
     way        "named": our function under our own name; "eager": under the name "eager"
     fast       run torch's fused attention, as a plain run does; else the model's own eager code
-    seed, gradients  as in Setting
+    seed, gradients, free  as in Setting
     """
 
     def __init__(
@@ -76,13 +77,15 @@ class Door:
         fast: bool = False,
         seed: int = 0,
         gradients: bool = False,
+        free: bool = False,
     ):
         registry.register()
         self.hooks = hooks
         self.fast = fast and not any(hook.needs_weights for hook in hooks)
         self._by_eager = way == "eager"
         ours = registry.FAST if self.fast else registry.EAGER
-        self._setting = Setting(model, "eager" if self._by_eager else ours, seed, gradients)
+        name = "eager" if self._by_eager else ours
+        self._setting = Setting(model, name, seed, gradients, free)
         self._location = Location(model)
 
     @contextmanager
@@ -117,8 +120,11 @@ class Door:
         for hook in self.hooks:
             output, weights = passing.output, passing.weights
             hook.after(passing)
-            if passing.weights is not weights and passing.output is output:
-                passing.output = _moved(passing)
+            if passing.weights is not weights:
+                if passing.own_weights is None:
+                    passing.own_weights = weights
+                if passing.output is output:
+                    passing.output = _moved(passing)
         return passing.output, passing.weights
 
 

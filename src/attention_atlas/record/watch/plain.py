@@ -8,7 +8,7 @@ from transformers import PreTrainedModel
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.module_outputs import module_outputs
-from attention_atlas.record.watch.returned import output_calls
+from attention_atlas.record.watch.returned import output_calls, without_new_hooks
 from attention_atlas.record.watch.setting import Setting
 from attention_atlas.record.watch.tracer import Tracer
 from attention_atlas.record.watch.ways import observe
@@ -33,7 +33,12 @@ def plain_run(
     tracer = Tracer(model, batch=len(next(iter(tensors.values()))))
     eager = Setting(model, "eager", seed)
     try:
-        with eager.held(), module_outputs(model, modules) as outputs, tracer:
+        with (
+            eager.held(),
+            without_new_hooks(model),
+            module_outputs(model, modules) as outputs,
+            tracer,
+        ):
             returned = output_calls(model(**tensors, output_attentions=True))
         return Plain(outputs, tracer.take(), returned)
     except AtlasError:

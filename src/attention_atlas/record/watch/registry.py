@@ -17,6 +17,9 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from attention_atlas.models.exclusive import EXCLUSIVE
+from attention_atlas.names.errors import ModelError
+
 EAGER, FAST = "atlas_eager", "atlas_fast"
 _active = threading.local()
 
@@ -85,6 +88,31 @@ def register() -> None:
     for name, function, kind in ((EAGER, _OURS_EAGER, "eager"), (FAST, _OURS_FAST, "sdpa")):
         AttentionInterface.register(name, function)
         AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS[kind])
+
+
+_claimed: set[int] = set()  # ids of models that are edited; under EXCLUSIVE
+
+
+@contextmanager
+def claimed(model: nn.Module) -> Iterator[None]:
+    """Refuse to watch a model inside the block, since it is edited there."""
+    again = id(model) in _claimed
+    _claimed.add(id(model))
+    try:
+        yield
+    finally:
+        if not again:
+            _claimed.discard(id(model))
+
+
+def refuse_claimed(model: nn.Module) -> None:
+    """Raise a ModelError if this thread edits the model, so that it cannot be watched."""
+    with EXCLUSIVE:  # another thread's block is waited for
+        if id(model) in _claimed:
+            raise ModelError(
+                f"{type(model).__name__} is being edited; capture or check it outside of that "
+                "block, or give the edits to capture: aa.capture(…, edits=…)"
+            )
 
 
 @contextmanager

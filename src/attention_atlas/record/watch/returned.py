@@ -1,11 +1,29 @@
 """Which attention maps does a model itself return, when asked for `output_attentions`?"""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_atlas.record.watch.call import Call
+
+_FLAG = "_output_capturing_hooks_installed"  # where transformers notes that it added hooks
+
+
+@contextmanager
+def without_new_hooks(model: nn.Module) -> Iterator[None]:
+    """Take away the hooks that transformers leaves on a model that was asked for its maps."""
+    before = [(module, set(module._forward_hooks), _FLAG in vars(module))
+              for module in model.modules()]  # fmt: skip
+    try:
+        yield
+    finally:
+        for module, hooks, flagged in before:
+            for key in set(module._forward_hooks) - hooks:
+                del module._forward_hooks[key]
+            if not flagged:
+                vars(module).pop(_FLAG, None)
 
 
 def output_calls(outputs: Any, prefix: str = "") -> list[Call]:

@@ -24,10 +24,18 @@ class Setting:
     name       the attention implementation
     seed       of torch's and NumPy's random numbers, the same at the start of each pass
     gradients  whether the pass can be differentiated
+    free       only the implementation is set; mode, gradients and random numbers are the caller's
     """
 
-    def __init__(self, model: PreTrainedModel, name: str, seed: int = 0, gradients: bool = False):
-        self.model, self.seed, self.gradients = model, seed, gradients
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        name: str,
+        seed: int = 0,
+        gradients: bool = False,
+        free: bool = False,
+    ):
+        self.model, self.seed, self.gradients, self.free = model, seed, gradients, free
         self._names = _names_under(model, name)
         self._torch_state = torch.Generator().manual_seed(seed).get_state()
         self._numpy_state = np.random.RandomState(seed).get_state()
@@ -38,14 +46,16 @@ class Setting:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Apply this setting inside the block; no other thread runs or loads a model for us."""
-        with (
-            EXCLUSIVE,
-            self._implementation(),
-            _evaluating(self.model),
-            self._random_numbers(),
-            torch.set_grad_enabled(self.gradients),
-        ):
-            yield
+        with EXCLUSIVE, self._implementation():
+            if self.free:
+                yield
+                return
+            with (
+                _evaluating(self.model),
+                self._random_numbers(),
+                torch.set_grad_enabled(self.gradients),
+            ):
+                yield
 
     @contextmanager
     def _implementation(self) -> Iterator[None]:

@@ -3,9 +3,11 @@
 With eager attention such a model still multiplies queries by keys, adds mask and bias, takes a
 softmax and multiplies by values, in torch. A TorchFunctionMode sees those operations and follows
 the product until it is multiplied by the values. Nothing is patched, so the run is the plain run.
-Mask and bias together are found by subtraction: logits − scale · q kᵀ.
+Mask and bias together are found by subtraction: logits − scale · q kᵀ. Hooks may replace what each
+head moves: it is known as soon as it is multiplied, before the model goes on with it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -15,7 +17,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
+from attention_atlas.names.errors import ModelError
 from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.door import Hook, Passing
 from attention_atlas.record.watch.location import Location
 from attention_atlas.record.watch.trail import (
     Trail,
@@ -41,11 +45,24 @@ _MULTI_HEAD = FunctionType(
 
 
 class Tracer(TorchFunctionMode):
-    """A context that records the attention calls of a model; eager attention must be set."""
+    """A context that records the attention calls of a model; eager attention must be set.
 
-    def __init__(self, model: PreTrainedModel, *, batch: int, detail: bool = False):
+    hooks   are called with each attention after it is recorded; they may replace its output
+    record  whether calls are kept
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        *,
+        batch: int,
+        detail: bool = False,
+        hooks: Sequence[Hook] = (),
+        record: bool = True,
+    ):
         super().__init__()
         self.model, self.batch, self.detail = model, batch, detail
+        self.hooks, self.record = hooks, record
         self.calls: list[Call] = []
         self._location = Location(model)
         self._inside = False  # inside torch's own multi-head attention
@@ -83,57 +100,63 @@ class Tracer(TorchFunctionMode):
                 self._inside = False
         output = func(*args, **kwargs)
         if func is F.scaled_dot_product_attention:
-            self._fused(output, *args, **kwargs)
-        elif isinstance(output, Tensor) and output.is_floating_point():
-            self._follow(getattr(func, "__name__", ""), output, args, kwargs)
+            return self._fused(output, *args, **kwargs)
+        if isinstance(output, Tensor) and output.is_floating_point():
+            return self._follow(getattr(func, "__name__", ""), output, args, kwargs)
         return output
 
     # How each operation changes the trail ---------------------------------------------------
 
     def _follow(
         self, name: str, out: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    ) -> Tensor:
         tensors = _tensors(args, kwargs)
         trail = next((t for tensor in tensors if (t := trail_of(tensor)) is not None), None)
         if name in _PRODUCTS and len(tensors) >= 2:
             if trail is not None and trail.logits is not None:
-                self._finish(name, out, trail, tensors, args)
-            else:
-                tie(out, product_of(name, tensors, args, kwargs))
+                return self._finish(name, out, trail, tensors, args)
+            tie(out, product_of(name, tensors, args, kwargs))
         elif trail is None:
-            return
+            return out
         elif name in ("softmax", "_softmax"):
             tie(out, replace(trail, logits=tensors[0]) if trail.logits is None else None)
         elif name in _SHAPES:
             tie(out, reshaped(trail, name, args, kwargs))
         elif out.numel() == max(x.numel() for x in tensors if trail_of(x) is not None):
             tie(out, replace(trail, scale=trail.scale * factor_of(name, args)))
+        return out
 
     def _finish(
         self, name: str, out: Tensor, trail: Trail, tensors: list[Tensor], args: tuple[Any, ...]
-    ) -> None:
-        """Record the attention call that ends with this product of weights and values."""
+    ) -> Tensor:
+        """Record the attention call that ends with this product; return what the model gets."""
         weights = next(tensor for tensor in tensors if trail_of(tensor) is trail)
         value = next(tensor for tensor in tensors if tensor is not weights)
+        first = weights is tensors[0]
+        given = value
+
+        def heads_of(moved: Tensor) -> Tensor | None:  # a view (B, N, H, E) where there is one
+            if name == "einsum":
+                moved = einsum_value(args[0], first, given, moved)[1]
+            return _heads_last(four(moved))
+
         if name == "einsum":
-            value, output = einsum_value(args[0], weights is tensors[0], value, out)
-        else:
-            output = out
+            value, _ = einsum_value(args[0], first, given, out)
         logits = trail.logits
         assert logits is not None
         product = trail.query.float() @ trail.key.float().transpose(-1, -2) * trail.scale
         for shape in trail.shapes:
             product = shape(product)
         if product.shape != logits.shape or weights.numel() != logits.numel():
-            return
+            return out
         module = self._location.innermost()
         four = _Four(self.batch, weights, getattr(module, "num_heads", None))
         query, key, values = four(trail.query), four(trail.key), four(value)
         if query is None or key is None or values is None:
-            return
+            return out
         added = four(logits.float() - product)
         rounding = 1e-6 * max(1.0, float(product.abs().max()))
-        self.calls.append(
+        self._add(
             Call(
                 query=query.detach(),
                 key=key.detach(),
@@ -141,24 +164,26 @@ class Tracer(TorchFunctionMode):
                 scale=trail.scale,
                 bias=None if added is None else added.detach(),
                 weights=_detached(four(weights)) if self.detail else None,
-                output=_detached(_heads_last(four(output))),
+                output=_detached(heads_of(out)),
                 rounding=rounding,
                 **self._at(module),
             )
         )
+        return self._changed(module, out, heads_of, (query, key, values))
 
     def _fused(
         self, out: Tensor, query: Tensor, key: Tensor, value: Tensor,
         attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
         scale: float | None = None, enable_gqa: bool = False,
-    ) -> None:  # fmt: skip
-        """Record a direct call of torch's fused attention, from its arguments."""
+    ) -> Tensor:  # fmt: skip
+        """Record a direct call of torch's fused attention; return what the model gets."""
         if query.dim() != 4:
-            return
+            return out
         mask = attn_mask
         if mask is not None:
             mask = mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape)).detach()
-        self.calls.append(
+        module = self._location.innermost()
+        self._add(
             Call(
                 query=query.detach(),
                 key=key.detach(),
@@ -167,9 +192,40 @@ class Tracer(TorchFunctionMode):
                 mask=mask,
                 causal=is_causal,
                 output=out.detach().transpose(1, 2),
-                **self._at(self._location.innermost()),
+                **self._at(module),
             )
         )
+        return self._changed(module, out, lambda moved: moved.transpose(1, 2), (query, key, value))
+
+    def _add(self, call: Call) -> None:
+        if self.record:
+            self.calls.append(call)
+
+    def _changed(
+        self,
+        module: nn.Module,
+        out: Tensor,
+        heads_of: Callable[[Tensor], Tensor | None],
+        vectors: tuple[Tensor, Tensor, Tensor],
+    ) -> Tensor:
+        """Let the hooks replace what the heads move; return it in the shape that the model has."""
+        own = heads_of(out) if self.hooks else None
+        if own is None:
+            return out
+        passing = Passing(*self._location.of(module), module, True, *vectors, None, {})
+        passing.output = own
+        for hook in self.hooks:
+            hook.before(passing)
+        for hook in self.hooks:
+            hook.after(passing)
+        if passing.output is own:
+            return out
+        changed = out.clone()
+        view = heads_of(changed)
+        if view is None or not _share(view, changed):
+            raise ModelError(f"what the heads of {passing.site.module} move cannot be replaced")
+        view.copy_(passing.output)
+        return changed
 
     def _at(self, module: nn.Module) -> dict[str, Any]:
         """Return the fields of a Call that say where in the model it is."""
@@ -210,3 +266,8 @@ class _Four:
         if tensor.dim() == 5 and self.axis is not None:
             return tensor.movedim(self.axis, 2).flatten(0, 1)
         return None
+
+
+def _share(view: Tensor, whole: Tensor) -> bool:
+    """Tell whether writing into a tensor writes into another."""
+    return view.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()

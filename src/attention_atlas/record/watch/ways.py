@@ -15,7 +15,8 @@ from transformers import PreTrainedModel
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.door import Door, Hook
 from attention_atlas.record.watch.recorder import Recorder
-from attention_atlas.record.watch.returned import output_calls
+from attention_atlas.record.watch.registry import refuse_claimed
+from attention_atlas.record.watch.returned import output_calls, without_new_hooks
 from attention_atlas.record.watch.setting import Setting
 from attention_atlas.record.watch.tracer import Tracer
 
@@ -39,6 +40,7 @@ def watching(
     light: Callable[[Call], Call] | None = None,
     seed: int = 0,
     hooks: Sequence[Hook] = (),
+    late: Sequence[Hook] = (),
 ) -> Watch:
     """Prepare to watch a model in one way; return the function that runs it, batch by batch.
 
@@ -47,13 +49,15 @@ def watching(
 
     light  a function that reduces each call to what is kept; None keeps all of it
     hooks  change each call before it is recorded; only in the first two ways
+    late   change what the heads move after it is recorded; not in the last way
     """
+    refuse_claimed(model)
     if way == "outputs":
         return _returned(model, seed)
     if way == "trace":
-        return _traced(model, detail, light, seed)
+        return _traced(model, detail, light, seed, late)
     recorder = Recorder(detail=detail, light=light)
-    door = Door(model, [*hooks, recorder], way=way, fast=fast, seed=seed)
+    door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, seed=seed)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
         recorder.take()  # forget the calls of a failed batch
@@ -68,7 +72,7 @@ def _returned(model: PreTrainedModel, seed: int) -> Watch:
     eager = Setting(model, "eager", seed)
 
     def returned(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
-        with eager.held():
+        with eager.held(), without_new_hooks(model):
             calls = output_calls(model(**tensors, output_attentions=True))
         if any(call.weights is not None and call.weights.dim() > 4 for call in calls):
             raise ValueError("it returns its maps in blocks")
@@ -78,12 +82,17 @@ def _returned(model: PreTrainedModel, seed: int) -> Watch:
 
 
 def _traced(
-    model: PreTrainedModel, detail: bool, light: Callable[[Call], Call] | None, seed: int
+    model: PreTrainedModel,
+    detail: bool,
+    light: Callable[[Call], Call] | None,
+    seed: int,
+    late: Sequence[Hook],
 ) -> Watch:
     eager = Setting(model, "eager", seed)
 
     def traced(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
-        tracer = Tracer(model, batch=len(next(iter(tensors.values()))), detail=detail)
+        batch = len(next(iter(tensors.values())))
+        tracer = Tracer(model, batch=batch, detail=detail, hooks=late)
         with eager.held():
             with tracer:  # no longer than this: it would record our own arithmetic too
                 (run or model)(**tensors)

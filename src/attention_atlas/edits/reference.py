@@ -1,0 +1,80 @@
+"""What do the heads do on other inputs? Mean, resample and patch take their values from there.
+
+The reference inputs run one at a time through the unedited model, with the attention with which it
+is edited afterwards, and only what the edits need is kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.inputs import Given
+from attention_atlas.names.errors import ModelError
+from attention_atlas.record.watch.door import Passing
+
+Site = tuple[str, int]  # module and visit
+
+
+@dataclass
+class Reference:
+    """What one edit reads from its reference inputs."""
+
+    heads: Mapping[Site, tuple[int, ...]]  # that are kept, by layer
+    groups: Mapping[Site, tuple[int, ...]]
+    sides: frozenset[str]
+    inputs: tuple[Given, ...] = ()
+    kept: dict[tuple[Site, str], dict[Given, Tensor]] = field(default_factory=dict)
+
+    def read(self, layer: Layer, side: str) -> list[Tensor]:
+        """Return what was kept of a layer, one tensor for each reference input."""
+        kept = self.kept.get(((layer.module, layer.visit), side), {})
+        if len(kept) < len(set(self.inputs)):
+            raise ModelError(
+                f"{layer.tower} {layer.number} does not run on every reference input, so nothing "
+                "can be taken from them"
+            )
+        return [kept[given] for given in self.inputs]
+
+
+class Collecting:
+    """A hook that keeps what some edits read from their reference inputs."""
+
+    def __init__(self, given: Given, references: list[Reference]):
+        self.given, self.references = given, references
+        self.needs_weights = any("pattern" in each.sides for each in references)
+
+    def before(self, passing: Passing) -> None:
+        """Do nothing: all is read after attention."""
+
+    def after(self, passing: Passing) -> None:
+        """Keep the sides of the chosen heads, (n, h, E) or (h, n, …), of the one input."""
+        site = passing.site.module, passing.site.visit
+        for reference in self.references:
+            if site not in reference.heads:
+                continue
+            for side in reference.sides:
+                self._keep(reference, site, side, passing)
+
+    def _keep(self, reference: Reference, site: Site, side: str, passing: Passing) -> None:
+        sides: dict[str, Any] = {
+            "output": lambda: passing.output[:, :, list(reference.heads[site])],
+            "pattern": lambda: _given(passing.weights)[:, list(reference.heads[site])],
+            "query": lambda: passing.query[:, list(reference.heads[site])],
+            "key": lambda: passing.key[:, list(reference.groups[site])],
+            "value": lambda: passing.value[:, list(reference.groups[site])],
+        }
+        several = sides[side]().detach()
+        if len(several) != 1:
+            raise ModelError(
+                f"{passing.site.module} runs an input in parts, so nothing can be taken there from "
+                "another input"
+            )
+        reference.kept.setdefault((site, side), {})[self.given] = several[0].clone()
+
+
+def _given(weights: Tensor | None) -> Tensor:
+    assert weights is not None
+    return weights

@@ -1,0 +1,32 @@
+"""Which kinds of edit are there? A new kind is one file and one line here."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attention_atlas.edits.ablate import ablate
+from attention_atlas.edits.edit import Edit
+from attention_atlas.edits.scale import scale
+from attention_atlas.names.errors import InputError
+
+EDITS: dict[str, Callable[..., Edit]] = {
+    "ablate": ablate,
+    "scale": scale,
+}
+
+
+def from_json(raw: Mapping[str, Any]) -> Edit:
+    """Return the edit that `to_json` wrote; unknown kinds and fields are an InputError."""
+    fields = dict(raw)
+    kind = fields.pop("edit", None)
+    if kind not in EDITS:
+        raise InputError(f"no edit is called {kind!r}; there are {', '.join(EDITS)}")
+    try:
+        return EDITS[kind](**fields)
+    except TypeError as problem:
+        raise InputError(f"this is no edit of kind {kind}: {problem}") from problem
+
+
+def read_edits(given: Any) -> tuple[Edit, ...]:
+    """Return edits given as one or several, each an edit or its JSON."""
+    several = [given] if isinstance(given, Edit | Mapping) else list(given)
+    return tuple(each if isinstance(each, Edit) else from_json(each) for each in several)

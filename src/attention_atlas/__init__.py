@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from attention_atlas.atlas import open_atlas as open
     from attention_atlas.edits.ablate import ablate
     from attention_atlas.edits.apply import edit
+    from attention_atlas.edits.mask import mask
+    from attention_atlas.edits.neuron import neuron
+    from attention_atlas.edits.patch import patch
+    from attention_atlas.edits.pattern import pattern
     from attention_atlas.edits.scale import scale
     from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
@@ -56,10 +60,14 @@ __all__ = [
     "heads_view",
     "image_view",
     "map_view",
+    "mask",
     "matrix_view",
     "model_view",
+    "neuron",
     "neuron_view",
     "open",
+    "patch",
+    "pattern",
     "scale",
 ]
 
@@ -87,6 +95,10 @@ _HOMES = {
     "model_view": ("page.hosts.views", "model_view"),
     "neuron_view": ("page.hosts.views", "neuron_view"),
     "open": ("atlas", "open_atlas"),
+    "mask": ("edits.mask", "mask"),
+    "neuron": ("edits.neuron", "neuron"),
+    "patch": ("edits.patch", "patch"),
+    "pattern": ("edits.pattern", "pattern"),
     "scale": ("edits.scale", "scale"),
 }
 

@@ -54,7 +54,9 @@ class Ablate(Edit):
         if self.by == "zero":
             return output.new_zeros(())
         reference: Reference = here.reference
-        moved = reference.read(here.layer, "output")  # one (n, h, E) for each reference input
+        moved = reference.read(
+            here.layer, here.part, "output"
+        )  # one (n, h, E) for each reference input
         if self.by == "mean":
             return torch.cat(moved).double().mean(0).to(output)
         taken = [self._resampled(here, row, queries, moved) for row in rows]

@@ -29,6 +29,8 @@ class Layer:
     visit: int
     heads: int
     groups: int
+    width: int  # of a query or key
+    value_width: int
     cross: bool
     parts: bool  # one input runs in several softmaxes, so its tokens cannot be addressed
 
@@ -82,7 +84,8 @@ def _layer(calls: LayerCalls, trial: Trial, batch: int) -> Layer:
     several = len(calls.steps[0]) > 1 or len(first.query) != batch
     return Layer(
         trial.names[calls.tower_key], calls.number, first.module, first.visit,
-        first.query.shape[1], first.key.shape[1], first.cross, several,
+        first.query.shape[1], first.key.shape[1], first.query.shape[3],
+        first.value.shape[3], first.cross, several,
     )  # fmt: skip
 
 

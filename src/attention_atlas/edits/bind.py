@@ -81,6 +81,7 @@ def _reference(edit: Edit, heads: dict[Layer, tuple[int, ...]]) -> Reference | N
 
 def _run_references(loaded: Loaded, bound: list[Bound], known: Anatomy) -> None:
     """Run each reference input once, for all edits that read it."""
+    needs_weights = any(each.edit.stage == Stage.weights for each in bound)
     readers: dict[Given, list[Reference]] = {}
     for each in bound:
         if each.reference is not None:
@@ -89,7 +90,7 @@ def _run_references(loaded: Loaded, bound: list[Bound], known: Anatomy) -> None:
                 readers.setdefault(given, []).append(each.reference)
     for given, references in readers.items():
         tensors, _ = collate([encode(loaded, thaw(given))], loaded)
-        hook = Collecting(given, references)
+        hook = Collecting(given, references, needs_weights)
         if known.way in DOORS:
             with Door(loaded.model, [hook], way=known.way, fast=known.fast).open():
                 loaded.model(**tensors)

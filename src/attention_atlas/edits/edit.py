@@ -50,6 +50,7 @@ class Edit:
 
     kind: ClassVar[str]
     sides: ClassVar[frozenset[str]] = frozenset()  # of a reference run: what is read from it
+    alone: ClassVar[bool] = False  # whether it needs inputs without padding
 
     @property
     def stage(self) -> Stage:
@@ -77,7 +78,7 @@ class Edit:
         """Return the edit as JSON: its kind and the fields that are set."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"edit": self.kind} | {
-            name: _plain(value) for name, value in values.items() if value is not None
+            name.rstrip("_"): _plain(value) for name, value in values.items() if value is not None
         }
 
 

@@ -17,7 +17,7 @@ from attention_atlas.edits.anatomy import Layer
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.here import Batch, Here
 from attention_atlas.edits.inputs import Given
-from attention_atlas.edits.reference import Reference, Site
+from attention_atlas.edits.reference import Parts, Reference, Site
 from attention_atlas.record.watch.door import Passing
 
 
@@ -37,6 +37,7 @@ class Stack:
         self.bound = tuple(bound)
         self.paused = False  # inside another block of the same model
         self.on_batch: Callable[[Batch], None] = lambda _batch: None
+        self.on_call: Callable[[Passing], None] = lambda _passing: None
         self.numbers: tuple[int, ...] | None = None  # of the inputs in the batch, in a capture
         self.own: dict[int, Given] = {}
         self.batch = Batch(1)
@@ -48,13 +49,15 @@ class Stack:
                 self._by_site.setdefault(site, []).append((each, layer))
         self.needs_weights = any(each.edit.stage == Stage.weights for each in bound)
         self._here: list[Here] = []
+        self._parts = Parts()
         self.first, self.second = Inside(self), Outside(self)
 
     def enter(self, passing: Passing) -> list[Here]:
         """Return this call as each of its edits sees it, in their order."""
         site = passing.site.module, passing.site.visit
         here = [] if self.paused else self._by_site.get(site, [])
-        self._here = [_here(bound, layer, passing, self.batch) for bound, layer in here]
+        part = self._parts.of(passing.site)
+        self._here = [_here(bound, layer, passing, self.batch, part) for bound, layer in here]
         return self._here
 
     @property
@@ -112,16 +115,17 @@ class Outside:
         """Change the output."""
         for here in self.stack.here:
             here.edit.output(passing, here)
+        self.stack.on_call(passing)
 
 
-def _here(bound: Bound, layer: Layer, passing: Passing, batch: Batch) -> Here:
+def _here(bound: Bound, layer: Layer, passing: Passing, batch: Batch, part: int) -> Here:
     queries, keys = passing.query.shape[2], passing.key.shape[2]
     # A tower that keeps no cache, as an encoder, has as many keys as queries.
     first = batch.past if layer.cross or keys != queries else 0
     in_window = not layer.cross and keys <= first + queries  # else the cache has empty places
-    first_key = first + queries - keys if in_window else 0
+    first_key = first + queries - keys if first and in_window else 0
     heads = bound.heads[layer]
-    return Here(bound.edit, layer, heads, batch, first, first_key, bound.reference)
+    return Here(bound.edit, layer, heads, batch, first, first_key, part, bound.reference)
 
 
 def _size(args: tuple[Any, ...], given: dict[str, Any]) -> int:

@@ -5,12 +5,20 @@ from typing import Any
 
 from attention_atlas.edits.ablate import ablate
 from attention_atlas.edits.edit import Edit
+from attention_atlas.edits.mask import mask
+from attention_atlas.edits.neuron import neuron
+from attention_atlas.edits.patch import patch
+from attention_atlas.edits.pattern import pattern
 from attention_atlas.edits.scale import scale
 from attention_atlas.names.errors import InputError
 
 EDITS: dict[str, Callable[..., Edit]] = {
     "ablate": ablate,
     "scale": scale,
+    "mask": mask,
+    "pattern": pattern,
+    "neuron": neuron,
+    "patch": patch,
 }
 
 
@@ -18,6 +26,8 @@ def from_json(raw: Mapping[str, Any]) -> Edit:
     """Return the edit that `to_json` wrote; unknown kinds and fields are an InputError."""
     fields = dict(raw)
     kind = fields.pop("edit", None)
+    if "from" in fields:
+        fields["from_"] = fields.pop("from")
     if kind not in EDITS:
         raise InputError(f"no edit is called {kind!r}; there are {', '.join(EDITS)}")
     try:

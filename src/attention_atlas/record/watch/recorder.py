@@ -7,6 +7,7 @@ from torch import Tensor
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.door import Passing
+from attention_atlas.record.watch.set_weights import with_weights
 
 # Arguments that change nothing about the weights beyond what mask, scale, soft cap, bias and sink
 # already say: windows and causality are in the mask, the rest steers caches and kernels.
@@ -68,7 +69,7 @@ class Recorder:
         options = passing.options
         sink = _detached(options.get("s_aux", getattr(passing.module, "sinks", None)))
         scaling = options.get("scaling")
-        return Call(
+        call = Call(
             **vars(passing.site),
             **vars(passing.surroundings),
             query=passing.query.detach(),
@@ -76,7 +77,7 @@ class Recorder:
             value=passing.value.detach(),
             scale=float(passing.query.shape[-1] ** -0.5 if scaling is None else scaling),
             mask=_detached(passing.mask),
-            causal=passing.fused and passing.mask is None and _is_causal(passing),
+            causal=passing.fused and passing.mask is None and is_causal(passing),
             bias=_detached(options.get("position_bias")),
             softcap=options.get("softcap"),
             sink=None if sink is None else sink.reshape(-1),
@@ -84,6 +85,9 @@ class Recorder:
             output=_detached(passing.output),
             unknown=tuple(sorted(name for name in options if _is_unknown(name, options[name]))),
         )
+        if passing.own_weights is None or passing.weights is None:
+            return call
+        return with_weights(call, passing.own_weights.detach(), passing.weights.detach())
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:
@@ -94,7 +98,7 @@ def _is_unknown(name: str, value: Any) -> bool:
     return value is not None and name not in _KNOWN
 
 
-def _is_causal(passing: Passing) -> bool:
+def is_causal(passing: Passing) -> bool:
     """Tell whether torch's fused attention, as transformers calls it, is causal without a mask."""
     declared = passing.options.get("is_causal")
     declared = getattr(passing.module, "is_causal", True) if declared is None else declared

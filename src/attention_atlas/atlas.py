@@ -19,6 +19,11 @@ class Atlas(StoredAtlas):
 
     _kept: StoredAtlas | None = None  # keeps a temporary folder until this object is deleted
 
+    @property
+    def edits(self) -> tuple[dict[str, Any], ...]:
+        """Get the edits with which this atlas was captured, as JSON; () if there were none."""
+        return tuple(self.manifest.options.get("edits", ()))
+
     @classmethod
     def of(cls, stored: StoredAtlas) -> Self:
         """Make an atlas of one that can only be read."""
@@ -120,6 +125,7 @@ def capture(
     Without `path` the atlas is in a temporary folder, deleted with the object. Resumes an
     interrupted capture; opens a folder that already holds this capture.
 
+    edits      (an option) changes of the forward pass: aa.ablate, aa.mask, …
     generate   (an option) let the model write that many tokens after each input, captured too
     truncate   (an option) cut inputs that are too long for the model instead of refusing them
 

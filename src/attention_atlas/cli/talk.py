@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from attention_atlas.edits.prove.receipt import EditCheck, EditReceipt
     from attention_atlas.store.manifest import Receipt
     from attention_atlas.store.reader import StoredAtlas
 
@@ -64,3 +65,23 @@ def receipt_table(receipt: "Receipt") -> str:
         else "not exact"
     )
     return "\n".join([head.rstrip(), *rows, *missing, verdict])
+
+
+def edit_table(receipt: "EditReceipt") -> str:
+    """Format an edit receipt as a table; returns its lines."""
+    head = f"{'check':42} {'error':>9} {'bound':>9}"
+    refused = [check for check in receipt.checks if check.refused]
+    verdict = "edits are as asked for" if receipt.holds else "edits are NOT as asked for"
+    if refused:
+        verdict += f" ({len(refused)} checks refused)"
+    rows = [_edit_row(check) for check in receipt.checks]
+    return "\n".join([head, *rows, f"{verdict} (way: {receipt.how})"])
+
+
+def _edit_row(check: "EditCheck") -> str:
+    if check.error is None or check.bound is None:
+        return f"{check.name:42} {'–':>9} {'–':>9}  refused: {check.refused}"
+    found = "holds" if check.holds else "DOES NOT HOLD"
+    note = f", {check.note}" if check.note else ""
+    error, bound = (f"{number:.1e}" if number else "0" for number in (check.error, check.bound))
+    return f"{check.name:42} {error:>9} {bound:>9}  {found}{note}"

@@ -71,9 +71,11 @@ class Patch(Edit):
 
     def _taken(self, vectors: Tensor, here: Here, heads: tuple[int, ...], first: int) -> Tensor:
         (there,) = here.reference.read(here.layer, here.part, self.what)  # (h, n, D)
-        to, source = self._pairs(here, first, vectors.shape[2], there.shape[1])
         rows = here.rows(len(vectors))
-        if not rows or not to:
+        if not rows:
+            return vectors
+        to, source = self._pairs(here, first, vectors.shape[2], there.shape[1])
+        if not to:
             return vectors
         new = vectors.clone()
         new[grid(rows, heads, to, device=new.device)] = there[:, source].to(new)
@@ -85,9 +87,11 @@ class Patch(Edit):
         if self.what != "pattern" or own is None:
             return
         (there,) = here.reference.read(here.layer, here.part, "pattern")  # (h, n, m)
-        to, source = self._pairs(here, here.first, own.shape[2], there.shape[1])
         rows = here.rows(len(own))
-        if not rows or not to:
+        if not rows:
+            return
+        to, source = self._pairs(here, here.first, own.shape[2], there.shape[1])
+        if not to:
             return
         place = grid(rows, here.heads, to, device=own.device)
         moved = self._columns(there[:, source].to(own), here, own.shape[3])
@@ -121,9 +125,11 @@ class Patch(Edit):
             return
         (there,) = here.reference.read(here.layer, here.part, "output")  # (n, h, E)
         output = passing.output
-        to, source = self._pairs(here, here.first, output.shape[1], len(there))
         rows = here.rows(len(output))
-        if not rows or not to:
+        if not rows:
+            return
+        to, source = self._pairs(here, here.first, output.shape[1], len(there))
+        if not to:
             return
         new = output.clone()
         new[grid(rows, to, here.heads, device=new.device)] = there[source].to(new)

@@ -59,7 +59,7 @@ class Pattern(Edit):
         own = passing.weights
         assert own is not None
         rows, queries = here.rows(len(own)), here.queries(own.shape[2])
-        if not isinstance(self.pattern, str):
+        if rows and not isinstance(self.pattern, str):
             self._refuse_other_size(own, here)
             queries = [query for query in queries if here.first + query < len(self.pattern)]
         if not rows or not queries:

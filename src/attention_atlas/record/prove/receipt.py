@@ -182,7 +182,7 @@ class Comparison:
     def add(self, tensors: dict[str, Tensor], real: dict[str, Tensor]) -> None:
         """Run one batch, watched and plainly, and add its errors to the findings."""
         with _faults_of_model():
-            calls = observe(self.model, tensors, self.way, detail=True, seed=self.seed)
+            calls = self.observed(tensors)
         layers = layers_of(calls)
         if not layers:
             raise Unsuited("no attention seen")
@@ -192,14 +192,18 @@ class Comparison:
             self.ends = ends_of(self.model, layers, self.names, real, batch)
         refuse_hidden_pads(self.model, layers, self.ends, real)
         self.batches.append(TriedBatch(layers, real, batch))
-        outputs = self._beside_plain(tensors, layers, calls) if self.way != "outputs" else {}
+        outputs = self.beside_plain(tensors, layers, calls) if self.way != "outputs" else {}
         self.own += [{} for _ in range(batch)]
         forms = Forms()
         for layer in layers:
             error = outputs.get(layer.first.module, 0.0)
             self._add_layer(layer, error, real, batch, forms)
 
-    def _beside_plain(
+    def observed(self, tensors: dict[str, Tensor]) -> list[Call]:
+        """Return the calls of one batch, with the model's own weights."""
+        return observe(self.model, tensors, self.way, detail=True, seed=self.seed)
+
+    def beside_plain(
         self, tensors: dict[str, Tensor], layers: list[LayerCalls], calls: list[Call]
     ) -> dict[str, float]:
         """Return the error of each module's output; note attention that only plain runs show."""

@@ -28,16 +28,17 @@ def output_errors(
     modules = set(plain.outputs)
     with module_outputs(model, modules) as watched:
         observe(model, tensors, way, fast=fast, seed=seed)
-    errors = _output_errors(plain.outputs, watched)
+    errors = output_differences(plain.outputs, watched)
     if all(error <= bound_of(model.dtype) for error in errors.values()):
         return errors
     name = "sdpa" if fast else "eager"
-    return _output_errors(plain_outputs(model, tensors, modules, seed, name), watched)
+    return output_differences(plain_outputs(model, tensors, modules, seed, name), watched)
 
 
-def _output_errors(
+def output_differences(
     plain: dict[str, list[Tensor]], watched: dict[str, list[Tensor]]
 ) -> dict[str, float]:
+    """Return, by module, the largest difference of its outputs in two runs, relative to them."""
     return {name: _output_error(plain[name], watched[name]) for name in plain}
 
 

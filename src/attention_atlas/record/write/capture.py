@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.edits.table import read_edits
 from attention_atlas.engine.engines import find_engine
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import load
@@ -45,6 +46,7 @@ def capture(
     gguf_file: str | None = None,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
+    edits: Any = (),
 ) -> StoredAtlas:
     """Run a model over inputs and store its attention; return the atlas.
 
@@ -54,6 +56,7 @@ def capture(
 
     generate   let the model write this many tokens after each input, and capture them too
     truncate   cut inputs that are too long for the model instead of refusing them
+    edits      changes of the forward pass; `inputs` of an edit are numbers of these inputs
     """
     capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, shard_bytes)
     capturing.check()
@@ -65,7 +68,7 @@ def capture(
     corpus = Corpus(loaded, dict(enumerate(given)), truncate)
     folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     sent = _sent(model, tokenizer, loading)
-    request = Request(capturing, limit, skipped, sent, overwrite, progress)
+    request = Request(capturing, limit, skipped, sent, overwrite, progress, read_edits(edits))
     write_atlas(folder, corpus, request, chosen_engine)
     atlas = StoredAtlas.open(folder)
     if path is None:

@@ -55,6 +55,7 @@ class CapturePlan:
     fine: tuple[str, ...] = ()  # modules for which fp16 is too coarse
     trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
     loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
+    editing: Mapping[str, Any] | None = None  # edits and the anatomy of the model, as JSON
 
     @cached_property
     def names(self) -> dict[TowerKey, str]:

@@ -5,10 +5,14 @@ make a shard. What the trial recorded also tells, once for all shards, which mod
 coarse for. Whether patches are where we expect them takes two passes more, for pictures alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attention_atlas.edits.anatomy import anatomy_of
+from attention_atlas.edits.edit import Edit
+from attention_atlas.edits.planned import needs_lone_inputs, plan_edits, planned_stack
+from attention_atlas.edits.trial import edited_trial
 from attention_atlas.models.encode import Encoded
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError
@@ -38,7 +42,10 @@ class Planned:
 
 
 def make_plan(
-    corpus: Corpus, capturing: Capturing, loading: Mapping[str, Any] | None = None
+    corpus: Corpus,
+    capturing: Capturing,
+    loading: Mapping[str, Any] | None = None,
+    edits: Sequence[Edit] = (),
 ) -> Planned:
     """Try the model on a few inputs; return the plan for all inputs."""
     _refuse_bad_inputs(corpus)
@@ -46,15 +53,32 @@ def make_plan(
     tried = _to_try(near)
     trial = try_ways(corpus.loaded, [near[number] for number in tried], capturing.seed)
     _refuse_nothing_exact(trial)
+    editing = None
+    if edits:
+        trial, editing = _edited(trial, edits, corpus, {number: near[number] for number in tried})
+        _refuse_nothing_exact(trial)
     plan = CapturePlan(
         capturing, trial.way, trial.fast, trial.alone, trial.receipt.bound, _layers(trial),
         cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
-        loading=loading,
+        loading=loading, editing=editing,
     )  # fmt: skip
     items = [near[number] for number in tried]
     fine = () if "weights" in capturing.keep else _too_coarse(plan, trial)
     trusted = _trusted(plan, trial, corpus.loaded, items)
     return Planned(replace(plan, fine=fine, trusted=trusted), trial, tried)
+
+
+def _edited(
+    plain: Trial, edits: Sequence[Edit], corpus: Corpus, items: dict[int, Encoded]
+) -> tuple[Trial, dict[str, Any]]:
+    """Try the model again with edits; return that trial, and the edits for the plan."""
+    if plain.way == "outputs":
+        raise ModelError("this model gives its weights alone, so it cannot be captured with edits")
+    known = anatomy_of(plain, len(items))
+    editing = plan_edits(edits, known, corpus.given)
+    stack = planned_stack(editing, corpus.loaded)
+    alone = replace(plain, alone=plain.alone or needs_lone_inputs(edits))
+    return edited_trial(corpus.loaded, items, alone, stack, known), editing
 
 
 def _refuse_bad_inputs(corpus: Corpus) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.edits.edit import Edit
 from attention_atlas.engine.held import holding
 from attention_atlas.engine.job import Engine, Job
 from attention_atlas.names.progress import Progress, bar
@@ -32,20 +33,25 @@ class Request:
     loading: Mapping[str, Any] | None  # how another process loads the model; None: it cannot
     overwrite: bool
     progress: bool
+    edits: tuple[Edit, ...] = ()
 
 
 def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) -> None:
     """Write the atlas of a corpus into `folder`, unless it is there already."""
     given = list(corpus.given.values())
     options: dict[str, Any] = {**vars(request.capturing), "limit": request.limit}
+    if request.edits:  # else the fingerprint is that of older captures
+        options["edits"] = [edit.to_json() for edit in request.edits]
     mark = fingerprint(corpus.loaded, given, options)
     if not request.overwrite and _is_done(folder, mark):
         return
-    planned = make_plan(corpus, request.capturing, request.loading)
+    planned = make_plan(corpus, request.capturing, request.loading, request.edits)
     about = {"model": corpus.loaded.name, "inputs": len(given)}
     writer = Writer(folder, mark, about, request.overwrite)
     with bar("capturing", len(given), request.progress) as draw:
         run_missing(planned.plan, corpus, writer, engine, draw)
+    if planned.plan.editing is not None:
+        options["edits"] = planned.plan.editing["edits"]  # with their reference inputs
     options |= {"fingerprint": mark, **({"skipped": request.skipped} if request.skipped else {})}
     finish(writer, planned, corpus.loaded, options)
 

@@ -6,10 +6,14 @@ batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
 
+from attention_atlas.edits.hooks import Stack
+from attention_atlas.edits.planned import frozen, planned_stack
+from attention_atlas.edits.watch import watching_edited
 from attention_atlas.models.encode import Encoded, Tokens, collate
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.places.streams import Ends, real_ends, refuse_hidden_pads
@@ -39,6 +43,19 @@ class Bench:
     corpus: Corpus | None = None  # None in a process that has no inputs in memory
     orders: dict[Any, Any] = field(default_factory=dict)  # of patches, found by running the model
 
+    @cached_property
+    def stack(self) -> Stack | None:
+        """Return the edits of the plan, after their reference runs; None if there are none."""
+        editing = self.plan.editing
+        return None if editing is None else planned_stack(editing, self.loaded)
+
+    def watch(self, **options: Any) -> Watch:
+        """Prepare to watch the model, with the edits of the plan."""
+        model, way = self.loaded.model, self.plan.way
+        if self.stack is None:
+            return watching(model, way, **options)
+        return watching_edited(model, self.stack, way, **options)
+
 
 def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRun":
     """Run the model over some inputs in batches; return the run."""
@@ -50,7 +67,7 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     size = 1 if one_by_one else capturing.batch_size
     model = bench.loaded.model
     worth = WORTH["cpu" if model.device.type == "cpu" else "gpu"]
-    watch = watching(model, plan.way, fast=plan.fast, light=light, seed=capturing.seed)
+    watch = bench.watch(fast=plan.fast, light=light, seed=capturing.seed)
     run = ShardRun(bench, corpus, items, watch, light)
     for batch in batches(items, size, worth):
         try:
@@ -69,7 +86,12 @@ class ShardRun:
     ):
         self.plan, self.loaded = bench.plan, bench.loaded
         self.corpus, self.items, self.watch, self.light = corpus, items, watch, light
-        self.survey = Survey(bench.loaded, watch, dict(bench.plan.trusted), bench.orders)
+        self.stack = bench.stack
+        plain = watch
+        if self.stack is not None:  # where patches are is found out without edits
+            seed = bench.plan.capturing.seed
+            plain = watching(bench.loaded.model, bench.plan.way, light=light, seed=seed)
+        self.survey = Survey(bench.loaded, plain, dict(bench.plan.trusted), bench.orders)
         self.pieces = ShardPieces(bench.plan.capturing.keep)
         self.rows = ShardRows()
         self.run_error = 0.0
@@ -89,6 +111,9 @@ class ShardRun:
             if len(items) == 1:
                 raise
             raise CannotSplit from problem
+        if self.stack is not None:
+            self.stack.numbers = tuple(number for number, _ in batch)
+            self.stack.own = frozen(self.stack.numbers, self.corpus.given)
         calls, streams = self._observe(tensors, items)
         if self.plan.capturing.generate:
             real = {}

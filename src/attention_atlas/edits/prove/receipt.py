@@ -1,6 +1,6 @@
 """Is an edit of this model the one that was asked for?
 
-A receipt of five kinds of checks, each on the model at hand:
+A receipt of six kinds of checks, each on the model at hand:
 
 no-op           an edit of each kind that changes nothing gives the same outputs, bit for bit
 contributions   what the heads of a layer give, one by one, adds up to what the layer gives
@@ -8,6 +8,7 @@ all ablated     a layer without all its heads gives what its projection gives fo
 no say          what is left without a head does not change when the values of that head change;
                 an ablation that cuts the output after the projection into parts fails here
 read back       the weights of a head whose pattern was set are that pattern
+renormalised    the weights of a head that may not see a token are its own, shared out anew
 """
 
 from collections.abc import Callable
@@ -17,15 +18,26 @@ from typing import Any
 
 from attention_atlas.edits.anatomy import anatomy
 from attention_atlas.edits.apply import editing
-from attention_atlas.edits.case import Case, Editing
 from attention_atlas.edits.inputs import freeze
-from attention_atlas.edits.proofs import CHECKS, Found, no_op, no_ops
+from attention_atlas.edits.prove.case import Case, Editing
+from attention_atlas.edits.prove.contributions import all_ablated, contributions, no_say
+from attention_atlas.edits.prove.found import Found
+from attention_atlas.edits.prove.no_ops import no_op, no_ops
+from attention_atlas.edits.prove.weights import read_back, renormalised
 from attention_atlas.models.encode import Encoded, collate, encode
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.record.prove.check import sample_inputs
+
+CHECKS: dict[str, Callable[[Case], Found]] = {
+    "contributions add up to the layer": contributions,
+    "all heads ablated: as attention zeroed": all_ablated,
+    "an ablated head has no say": no_say,
+    "a pattern that was set is read back": read_back,
+    "what a mask leaves is renormalised": renormalised,
+}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from attention_atlas.edits.apply import editing
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.hooks import Stack
 from attention_atlas.edits.inputs import Given
-from attention_atlas.edits.projection import Ran, run_to_projection
+from attention_atlas.edits.prove.projection import Ran, run_to_projection
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.watch.setting import Setting
 

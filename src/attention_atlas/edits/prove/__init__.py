@@ -1,0 +1,1 @@
+"""Is an edit of the model at hand the one that was asked for?"""

@@ -64,7 +64,11 @@ def thaw(given: Given) -> Input:
     """Return the input that `freeze` wrote."""
     source: Any = given
     if isinstance(given, Tensors):
-        source = {name: _tensor(values) for name, values in given.to_json().items()}
+        # Real numbers stay float64 here; a model gets them in its own precision.
+        source = {
+            name: torch.tensor(values, dtype=_dtype(values))
+            for name, values in given.to_json().items()
+        }
     several = read_inputs(source if isinstance(given, str | tuple) else [source])
     if len(several) != 1:
         raise InputError(f"{given} holds {len(several)} inputs; name one input of an edit")
@@ -93,6 +97,7 @@ def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _tensor(values: Any) -> torch.Tensor:
-    tensor = torch.tensor(values)
-    return tensor if tensor.dtype != torch.float64 else tensor.float()
+def _dtype(values: Any) -> torch.dtype | None:
+    while isinstance(values, list) and values:
+        values = values[0]
+    return torch.float64 if isinstance(values, float) else None

@@ -79,8 +79,8 @@ class Pattern(Edit):
             return _NAMED[self.pattern](self, seen, place, key)
         target = torch.zeros(seen.shape, device=seen.device, dtype=torch.float64)
         width = min(len(self.pattern[0]), seen.shape[-1])
-        given = torch.tensor([self.pattern[here.first + query] for query in queries])
-        target[..., :width] = given.to(target)[:, :width]
+        rows = [self.pattern[here.first + query][:width] for query in queries]
+        target[..., :width] = torch.tensor(rows, dtype=target.dtype, device=target.device)
         lost = ((target > 0) & ~seen).nonzero()
         if len(lost):
             _, _, query, hidden = lost[0].tolist()

@@ -116,6 +116,21 @@ SHAPES = {
 }  # fmt: skip
 
 
+def split(tensor: Tensor, heads: int) -> Tensor:
+    """Heads side by side, (…, H · D), as (…, H, D)."""
+    return tensor.reshape(*tensor.shape[:-1], heads, -1)
+
+
+def keeping(kept: list[Tensor]) -> Callable[[Tensor], Tensor]:
+    """A change that changes nothing and keeps what it sees."""
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
+    return keep
+
+
 @contextmanager
 def projection_given(
     shape: Shape, model: Any, change: Callable[[Tensor], Tensor]
@@ -123,7 +138,7 @@ def projection_given(
     """Changes what the output projection is given, (B, N, H, D)."""
 
     def hook(_module: Any, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        heads = args[0].unflatten(-1, (HEADS, WIDTH)).clone()
+        heads = split(args[0], HEADS).clone()
         return change(heads).flatten(-2), *args[1:]
 
     handle = model.get_submodule(shape.projection).register_forward_pre_hook(hook)
@@ -155,9 +170,9 @@ def logits(model: Any, tensors: dict[str, Tensor]) -> Tensor:
 def weights_and_values(shape: Shape, model: Any, tensors: Any) -> tuple[Tensor, Tensor]:
     """What a plain eager run has in the layer: weights (B, H, N, M), values (B, H, M, D)."""
     kept: list[Tensor] = []
-    with made_by(shape.value, model, lambda made: kept.append(made) or made), torch.no_grad():
+    with made_by(shape.value, model, keeping(kept)), torch.no_grad():
         maps = model(**tensors, output_attentions=True)[shape.maps]
-    values = kept[-1][..., shape.first :].unflatten(-1, (shape.groups, WIDTH)).transpose(1, 2)
+    values = split(kept[-1][..., shape.first :], shape.groups).transpose(1, 2)
     return maps[1], values.repeat_interleave(HEADS // shape.groups, 1)
 
 

@@ -18,6 +18,7 @@ from attention_atlas.edits.bind import bind
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.prove.receipt import edit_receipt
 from attention_atlas.models.load import Loaded
+from tests.edits.shapes import split
 from tests.record.zoo import ZOO
 
 NO_SAY = "an ablated head has no say"
@@ -66,7 +67,7 @@ def test_an_ablation_after_the_projection_is_caught(name: str, where: str) -> No
 def _cutting(heads: int, cut: tuple[int, ...], inputs: tuple[int, ...] | None) -> Any:
     def hook(_module: Any, _args: Any, output: Any) -> Any:
         tensor: Tensor = output[0] if isinstance(output, tuple) else output
-        parts = tensor.clone().unflatten(-1, (heads, -1))
+        parts = split(tensor, heads).clone()
         for row in range(len(parts)) if inputs is None else inputs:
             parts[row, :, list(cut)] = 0
         whole = parts.flatten(-2)

@@ -19,6 +19,7 @@ from tests.edits.shapes import (
     Shape,
     assert_close,
     first,
+    keeping,
     logits,
     made_by,
     projection_given,
@@ -97,7 +98,7 @@ def test_ablation_by_mean_is_the_mean_over_the_tokens_of_other_inputs(case: Case
     others = [first(shape.tensors(seed)) for seed in (5, 6)]
     seen: list[Tensor] = []
     for other in others:
-        with projection_given(shape, model, lambda heads: seen.append(heads) or heads):
+        with projection_given(shape, model, keeping(seen)):
             logits(model, other)
     mean = torch.cat([heads[0, :, HEAD] for heads in seen]).mean(0)
     mine = edited(case, aa.ablate(f"{shape.layer}H{HEAD}", by="mean", from_=others))
@@ -108,7 +109,7 @@ def test_ablation_by_resample_from_one_input_takes_its_tokens_one_by_one(case: C
     shape, model, _, plain = case
     other = first(shape.tensors(5))
     seen: list[Tensor] = []
-    with projection_given(shape, model, lambda heads: seen.append(heads) or heads):
+    with projection_given(shape, model, keeping(seen)):
         logits(model, other)
     mine = edited(case, aa.ablate(f"{shape.layer}H{HEAD}", by="resample", from_=[other], seed=3))
     assert_close(mine, operated(case, setting(HEAD, seen[0][:, :, HEAD])), plain)

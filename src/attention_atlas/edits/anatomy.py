@@ -3,6 +3,7 @@
 Asked of the model by running a few inputs, as for a receipt; remembered as long as the model lives.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,20 +90,21 @@ def _layer(calls: LayerCalls, trial: Trial, batch: int) -> Layer:
     )  # fmt: skip
 
 
-_known: WeakKeyDictionary[Any, Anatomy] = WeakKeyDictionary()
+# Which towers run depends on the kinds of tensors that are given: a text, a text with a picture.
+_known: WeakKeyDictionary[Any, dict[frozenset[str], Anatomy]] = WeakKeyDictionary()
 
 
-def anatomy(loaded: Loaded, items: list[Encoded] | None = None) -> Anatomy:
+def anatomy(loaded: Loaded, items: Sequence[Encoded] = ()) -> Anatomy:
     """Return the anatomy of a model, on given inputs or a few sample inputs."""
     with EXCLUSIVE:
-        if items is None and loaded.model in _known:
-            return _known[loaded.model]
-        tried = items or sample_inputs(loaded, 0)
-        found = anatomy_of(try_ways(loaded, tried), len(tried))
-        if found.way == "outputs":
+        known = _known.setdefault(loaded.model, {})
+        kinds = frozenset(name for item in items for name in item.tensors)
+        if kinds not in known:
+            tried = list(items) or sample_inputs(loaded, 0)
+            known[kinds] = anatomy_of(try_ways(loaded, tried), len(tried))
+        if known[kinds].way == "outputs":
             raise ModelError(
                 f"{type(loaded.model).__name__} gives its weights alone, so nothing of its "
                 "attention can be edited"
             )
-        _known[loaded.model] = found
-        return found
+        return known[kinds]

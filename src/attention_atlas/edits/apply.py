@@ -56,8 +56,8 @@ def editing(
         if outer is not None:
             outer.paused = True
             undo.callback(setattr, outer, "paused", False)
-        bound = bind(loaded, edits, known, corpus)
-        stack = Stack((*(() if outer is None else outer.bound), *bound))
+        before = [] if outer is None else [each.edit for each in outer.bound]
+        stack = Stack(bind(loaded, [*before, *edits], known, corpus))
         _stacks[key] = stack
         undo.callback(_put_back, key, outer)
         undo.enter_context(opened(loaded.model, stack, known))

@@ -46,6 +46,7 @@ class Here:
     batch: Batch
     first: int
     first_key: int
+    length: int  # keys of the call that are tokens
     part: int  # how many calls this visit made before: DiffLlama's values come in halves
     reference: Any = None  # what was read from its reference run
     notes: dict[str, Tensor] = field(default_factory=dict)  # from one stage for a later one

@@ -124,8 +124,10 @@ def _here(bound: Bound, layer: Layer, passing: Passing, batch: Batch, part: int)
     first = batch.past if layer.cross or keys != queries else 0
     in_window = not layer.cross and keys <= first + queries  # else the cache has empty places
     first_key = first + queries - keys if first and in_window else 0
+    # A cache of fixed length has places for tokens that are still to come.
+    length = keys if layer.cross else min(keys, batch.past + queries)
     heads = bound.heads[layer]
-    return Here(bound.edit, layer, heads, batch, first, first_key, part, bound.reference)
+    return Here(bound.edit, layer, heads, batch, first, first_key, length, part, bound.reference)
 
 
 def _size(args: tuple[Any, ...], given: dict[str, Any]) -> int:

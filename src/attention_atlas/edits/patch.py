@@ -74,7 +74,8 @@ class Patch(Edit):
         rows = here.rows(len(vectors))
         if not rows:
             return vectors
-        to, source = self._pairs(here, first, vectors.shape[2], there.shape[1])
+        count = vectors.shape[2] if self.what == "query" else here.length
+        to, source = self._pairs(here, first, count, there.shape[1])
         if not to:
             return vectors
         new = vectors.clone()
@@ -107,8 +108,8 @@ class Patch(Edit):
         """Return rows of weights (h, n, m) over the keys of this input, (h, n, M)."""
         pairs = self.align if self.align is not None and not here.layer.cross else None
         if pairs is None:
-            if here.first == 0 and rows.shape[-1] != keys:
-                raise InputError(self._lengths(here, keys, rows.shape[-1]))
+            if here.first == 0 and rows.shape[-1] != here.length:
+                raise InputError(self._lengths(here, here.length, rows.shape[-1]))
             pairs = tuple((key, key) for key in range(rows.shape[-1]))
         here_there = [
             (key - here.first_key, there)

@@ -86,16 +86,16 @@ class Pattern(Edit):
             _, _, query, hidden = lost[0].tolist()
             raise InputError(
                 f"row {here.first + queries[query]} of the pattern looks at token {hidden}, which "
-                "the model hides from it; give weights on the tokens that it sees"
+                "the model or a mask hides from it; give weights on the tokens that it sees"
             )
         return target
 
     def _refuse_other_size(self, own: Tensor, here: Here) -> None:
         size = len(self.pattern), len(self.pattern[0])
-        if here.first == 0 and size != tuple(own.shape[2:]):
+        if here.first == 0 and size != (own.shape[2], here.length):
             raise InputError(
                 f"the pattern is {size[0]} × {size[1]} and the input has {own.shape[2]} queries "
-                f"and {own.shape[3]} keys in {here.layer.tower}; give one row for each query"
+                f"and {here.length} keys in {here.layer.tower}; give one row for each query"
             )
 
 

@@ -1,5 +1,6 @@
 """Do the heads of a layer add up to it, and has a head that was ablated no say any more?"""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -71,6 +72,8 @@ def _no_say(case: Case, layer: Layer) -> float:
 
 
 def _apart(first: list[Tensor], second: list[Tensor]) -> float:
+    if [tensor.shape for tensor in first] != [tensor.shape for tensor in second]:
+        return math.inf  # tokens went to other experts
     both = zip(first, second, strict=True)
     return max((float((a - b).abs().max()) for a, b in both), default=0.0)
 

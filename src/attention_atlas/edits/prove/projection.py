@@ -46,7 +46,7 @@ def after_attention(model: nn.Module, layer: Layer, stack: Stack) -> Iterator[li
             found.clear()  # a layer may take its input in parts: after the last of them
 
     def keep(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        if not passed or not isinstance(output, Tensor) or not args:
+        if not passed or not all(isinstance(x, Tensor) for x in (output, *args[:1])) or not args:
             return
         found.append(Ran(module, args[0].detach().clone(), output.detach().clone()))
         if len(found) == LOOKED_AT:
@@ -92,7 +92,9 @@ def find_projection(
 ) -> Projection | None:
     """Return a layer's projection, from runs with all, half and none of what its heads move."""
     for all_of, half_of, none_of in zip(whole, half, nothing, strict=False):
-        if all_of.gave.shape != none_of.gave.shape or torch.equal(all_of.gave, none_of.gave):
+        if not all_of.gave.shape == half_of.gave.shape == none_of.gave.shape:
+            return None
+        if torch.equal(all_of.gave, none_of.gave):
             continue
         middle = (all_of.gave.double() + none_of.gave.double()) / 2
         size = max(float(all_of.gave.abs().max()), float(none_of.gave.abs().max()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -12,7 +12,7 @@ from attention_atlas.edits.apply import editing
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.hooks import Stack
 from attention_atlas.edits.inputs import Given
-from attention_atlas.edits.prove.projection import Ran, run_to_projection
+from attention_atlas.edits.prove.projection import Projection, Ran, run_to_projection
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.watch.setting import Setting
 
@@ -28,6 +28,7 @@ class Case:
     given: Given
     tensors: dict[str, Tensor]
     editing: Editing = editing
+    projections: dict[Layer, Projection] = field(default_factory=dict)  # as far as found
 
     def plain(self, by_weights: bool = False) -> list[Tensor]:
         """Return all tensors that the model gives for the input.

@@ -80,6 +80,8 @@ def _apart(first: list[Tensor], second: list[Tensor]) -> float:
 
 def _projection(case: Case, layer: Layer) -> Projection:
     """Return a layer's projection, found with our own edits whatever the case edits with."""
+    if layer in case.projections:
+        return case.projections[layer]
     trusted, name = replace(case, editing=editing), f"{layer.tower}.L{layer.number}"
 
     def times(factor: float) -> list[Edit]:
@@ -95,6 +97,7 @@ def _projection(case: Case, layer: Layer) -> Projection:
             f"what the heads of {name} move goes through no linear module that we can see, so "
             "their contributions cannot be told apart"
         )
+    case.projections[layer] = projection
     return projection
 
 

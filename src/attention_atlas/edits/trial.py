@@ -25,10 +25,15 @@ from attention_atlas.record.watch.setting import Setting
 
 
 def edited_trial(
-    loaded: Loaded, items: dict[int, Encoded], plain: Trial, stack: Stack, known: Anatomy
+    loaded: Loaded,
+    items: dict[int, Encoded],
+    plain: Trial,
+    stack: Stack,
+    known: Anatomy,
+    seed: int = 0,
 ) -> Trial:
     """Return the trial of an edited model, on the inputs (by their numbers) of its plain trial."""
-    comparison = EditedComparison(loaded.model, plain, stack, known)
+    comparison = EditedComparison(loaded.model, plain, stack, known, seed)
     together = [list(items)] if not plain.alone else [[number] for number in items]
     for numbers in together:
         stack.numbers = tuple(numbers)
@@ -43,8 +48,8 @@ def edited_trial(
 class EditedComparison(Comparison):
     """A comparison of what is recorded of an edited model with edited runs that nobody records."""
 
-    def __init__(self, model: Any, plain: Trial, stack: Stack, known: Anatomy):
-        super().__init__(model, plain.way, 0)
+    def __init__(self, model: Any, plain: Trial, stack: Stack, known: Anatomy, seed: int):
+        super().__init__(model, plain.way, seed)
         self.fast = plain.fast
         self._plain, self._stack, self._known = plain, stack, known
 

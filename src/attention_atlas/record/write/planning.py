@@ -55,21 +55,22 @@ def make_plan(
     _refuse_nothing_exact(trial)
     editing = None
     if edits:
-        trial, editing = _edited(trial, edits, corpus, {number: near[number] for number in tried})
+        items = {number: near[number] for number in tried}
+        trial, editing = _edited(trial, edits, corpus, items, capturing.seed)
         _refuse_nothing_exact(trial)
     plan = CapturePlan(
         capturing, trial.way, trial.fast, trial.alone, trial.receipt.bound, _layers(trial),
         cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
         loading=loading, editing=editing,
     )  # fmt: skip
-    items = [near[number] for number in tried]
+    first = [near[number] for number in tried]
     fine = () if "weights" in capturing.keep else _too_coarse(plan, trial)
-    trusted = _trusted(plan, trial, corpus.loaded, items)
+    trusted = _trusted(plan, trial, corpus.loaded, first)
     return Planned(replace(plan, fine=fine, trusted=trusted), trial, tried)
 
 
 def _edited(
-    plain: Trial, edits: Sequence[Edit], corpus: Corpus, items: dict[int, Encoded]
+    plain: Trial, edits: Sequence[Edit], corpus: Corpus, items: dict[int, Encoded], seed: int
 ) -> tuple[Trial, dict[str, Any]]:
     """Try the model again with edits; return that trial, and the edits for the plan."""
     if plain.way == "outputs":
@@ -78,7 +79,7 @@ def _edited(
     editing = plan_edits(edits, known, corpus.given)
     stack = planned_stack(editing, corpus.loaded)
     alone = replace(plain, alone=plain.alone or needs_lone_inputs(edits))
-    return edited_trial(corpus.loaded, items, alone, stack, known), editing
+    return edited_trial(corpus.loaded, items, alone, stack, known, seed), editing
 
 
 def _refuse_bad_inputs(corpus: Corpus) -> None:

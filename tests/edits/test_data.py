@@ -85,6 +85,14 @@ def test_what_cannot_be_done_is_one_sentence(case: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_a_name_is_no_model_that_can_be_edited() -> None:
+    with (
+        pytest.raises(aa.InputError, match="give the model that you run"),
+        aa.edit("builtin:gpt", aa.ablate("L0H0")),
+    ):
+        pass
+
+
 def test_a_shared_key_says_which_heads_it_touches() -> None:
     with (
         pytest.raises(

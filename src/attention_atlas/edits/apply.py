@@ -8,6 +8,7 @@ while the block lasts, and no other thread runs or loads a model for us in that 
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from attention_atlas.edits.anatomy import DOORS, Anatomy, anatomy
@@ -19,6 +20,7 @@ from attention_atlas.edits.table import read_edits
 from attention_atlas.models.encode import encode
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.names.errors import InputError
 from attention_atlas.record.watch.door import Door, Hook
 from attention_atlas.record.watch.registry import claimed
 from attention_atlas.record.watch.setting import Setting
@@ -37,6 +39,11 @@ def edit(model: Any, edits: Any, tokenizer: Any = None, *, inputs: Any = None) -
 
     Inside another block of the same model the edits of both are applied, those of the outer first.
     """
+    if isinstance(model, str | Path):
+        raise InputError(
+            f"aa.edit was given the name {str(model)!r}; give the model that you run, or to store "
+            "the attention of an edited model: aa.capture(…, edits=…)"
+        )
     loaded = model if isinstance(model, Loaded) else load(model, tokenizer)
     asked = read_edits(edits)
     given = freeze_all(inputs)

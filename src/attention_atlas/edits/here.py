@@ -14,7 +14,6 @@ from torch import Tensor
 from attention_atlas.edits.anatomy import Layer
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.inputs import Given
-from attention_atlas.names.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -26,14 +25,9 @@ class Batch:
     past: int = 0  # tokens before the first query of this pass
     own: Mapping[int, Given] = field(default_factory=dict)  # inputs of the atlas, by number
 
-    def rows(self, inputs: tuple[int, ...] | None) -> list[int]:
-        """Return the rows of the batch that are some inputs."""
-        numbers = self.numbers or tuple(range(self.size))
-        return [row for row, number in enumerate(numbers) if inputs is None or number in inputs]
-
     def number(self, row: int) -> int:
         """Return the number of the input in a row."""
-        return row if self.numbers is None else self.numbers[row]
+        return row if self.numbers is None or row >= len(self.numbers) else self.numbers[row]
 
 
 @dataclass
@@ -52,15 +46,9 @@ class Here:
     notes: dict[str, Tensor] = field(default_factory=dict)  # from one stage for a later one
 
     def rows(self, size: int) -> list[int]:
-        """Return the rows of a call with `size` rows; parts of inputs cannot be told apart."""
-        if size == self.batch.size:
-            return self.batch.rows(self.edit.inputs)
-        if self.edit.inputs is None and self.edit.positions is None:
-            return list(range(size))
-        raise ModelError(
-            f"{self.layer.name(self.heads[0])} runs an input in parts, so single inputs and "
-            "positions cannot be edited there; leave out inputs and positions"
-        )
+        """Return the rows that the edit changes, of a call with `size` rows."""
+        inputs = self.edit.inputs
+        return [row for row in range(size) if inputs is None or self.batch.number(row) in inputs]
 
     def queries(self, count: int) -> list[int]:
         """Return the queries of a call, among so many, that stand at the edit's positions."""

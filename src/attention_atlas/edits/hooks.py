@@ -131,9 +131,10 @@ def _here(bound: Bound, layer: Layer, passing: Passing, batch: Batch, part: int)
 
 
 def _size(args: tuple[Any, ...], given: dict[str, Any]) -> int:
-    """Return how many inputs a pass has, from the first of its tensors."""
-    tensors = (value for value in (*given.values(), *args) if isinstance(value, Tensor))
-    return next((len(tensor) for tensor in tensors if tensor.dim()), 1)
+    """Return how many inputs a pass has, from the first of its tensors that has a row for each."""
+    named = [given.get(name) for name in ("input_ids", "decoder_input_ids", "inputs_embeds")]
+    tensors = (value for value in (*named, *args, *given.values()) if isinstance(value, Tensor))
+    return next((len(tensor) for tensor in tensors if tensor.dim() > 1), 1)
 
 
 def _past(given: dict[str, Any]) -> int:

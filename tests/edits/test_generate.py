@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+import transformers as hf
 from torch import Tensor
 
 import attention_atlas as aa
-from tests.edits.shapes import SHAPES, first
+from tests.edits.shapes import BASE, SHAPES, first
 
 NEW = 5
 IDS = torch.tensor([[5, 17, 3, 42]])
@@ -78,3 +79,22 @@ def test_a_decoder_writes_with_its_cross_attention_edited() -> None:
 
     with aa.edit(model, edits, inputs=given):
         assert torch.equal(write(), write(use_cache=False))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EDITS if kind != "patch"])
+@pytest.mark.filterwarnings("ignore")
+def test_in_a_cache_that_forgets_positions_are_still_those_of_the_text(kind: str) -> None:
+    """Mistral keeps the last four keys alone, so the first key of a call is not the first token."""
+    torch.manual_seed(0)
+    config = hf.MistralConfig(
+        **BASE, num_key_value_heads=2, sliding_window=4, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2,
+    )  # fmt: skip
+    model = hf.MistralForCausalLM(config).double().eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.2)
+    with aa.edit(model, EDITS[kind]), torch.no_grad():
+        ids, logits = written(model)
+        whole = model(ids[:, :-1]).logits[:, IDS.shape[1] - 1 :]
+    assert float((logits - whole).abs().max()) <= 1e-6 * float(whole.abs().max())

@@ -11,6 +11,8 @@ from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.place import Known, place
+from attention_atlas.store.maps import FIGURES
+from tests.layout.vectors import sight_of
 from tests.tolerance import unit
 
 
@@ -59,12 +61,19 @@ def test_a_map_beats_pca_and_the_shuffled_control_is_chance(minilm: Dots) -> Non
     joint = join(minilm.queries, minilm.keys, "translate")
     points = as_points(joint.points(minilm.queries, minilm.keys), joint.metric)
     places = lay_out(points, "umap", 2, find_neighbours(points, 14))
-    found = fidelity(points, minilm, places)
-    assert (found.map.trust > found.pca.trust).all()
-    assert (found.map.kept > found.pca.kept).all()
-    assert found.shuffled.correlation.abs().max() < 0.05
-    assert found.shuffled.trust.tolist() == pytest.approx([0.5] * 4, abs=0.05)
-    assert found.shuffled.kept.max() < 0.02
+    heads = slice(0, len(points))
+    found = fidelity(points, minilm, [(sight_of(minilm), heads, heads)], places)
+    assert set(found) == set(FIGURES)
+    assert (found["map.trust"] > found["pca.trust"]).all()
+    assert (found["map.kept"] > found["pca.kept"]).all()
+    assert found["shuffled.correlation"].abs().max() < 0.05
+    assert found["shuffled.visible"].abs().max() < 0.05
+    assert found["shuffled.trust"].tolist() == pytest.approx([0.5] * 4, abs=0.05)
+    assert found["shuffled.like"].tolist() == pytest.approx([0.5] * 4, abs=0.06)
+    assert found["shuffled.overlap"].tolist() == pytest.approx([1.0] * 4, abs=0.1)
+    assert found["shuffled.kept"].max() < 0.02
+    off = (found["shuffled.strongest"] - found["chance"]).abs()
+    assert off.max() < 0.08  # three standard errors of 500 rows at a chance near 0.2
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -99,7 +99,7 @@ def test_without_a_best_c_queries_and_keys_spread_equally() -> None:
 
 def test_an_unknown_normalisation_says_which_there_are() -> None:
     some = torch.zeros(1, 2, 3)
-    with pytest.raises(InputError, match="there are: raw, translate, scale, lift"):
+    with pytest.raises(InputError, match="there are: attention, raw, translate, scale, lift"):
         join(some, some, "whiten")
 
 

@@ -46,8 +46,10 @@ def atlas(folder: Path, tmp_path: Path) -> Atlas:
     return aa.open(copy)
 
 
-def made(atlas: Atlas, method: str = "umap", dims: int = 2) -> tuple[Map, Path]:
-    layout = atlas.layout(method, dims, tokens=150, progress=False)
+def made(
+    atlas: Atlas, method: str = "umap", dims: int = 2, joint: str = "attention"
+) -> tuple[Map, Path]:
+    layout = atlas.layout(method, dims, tokens=150, joint=joint, progress=False)
     return layout, atlas.path / "layouts" / f"{method}-{dims}d.safetensors"
 
 
@@ -62,7 +64,7 @@ def unpacked(path: Path) -> tuple[Float32, Float32]:
 def test_all_tokens_are_placed_as_one_call_would_place_them(
     atlas: Atlas, method: str, dims: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, path = made(atlas, method, dims)
+    layout, path = made(atlas, method, dims, "scale")
     monkeypatch.setattr(rest, "BLOCK", 100)
     monkeypatch.setattr(rest, "TOGETHER", 7)
     assert place_rest(atlas, layout, [HEAD], progress=False) == []

@@ -30,7 +30,7 @@ def test_a_layout_is_made_once_and_then_read(atlas: Atlas, monkeypatch: pytest.M
     for name, group in made.groups.items():
         assert (again.groups[name].places == group.places).all()
         assert again.groups[name].heads == group.heads
-    assert again.options["asked"]["joint"] == "scale"
+    assert again.options["asked"]["joint"] == "attention"
     assert [path.name for path in (atlas.path / "layouts").iterdir()] == ["pca-2d.safetensors"]
 
 
@@ -110,5 +110,23 @@ def test_a_sample_of_all_or_of_none() -> None:
     assert sample(table, 5, "uniform", 0).tolist() == [0, 1]
     with pytest.raises(InputError, match="at least 1 token"):
         sample(table, 0, "uniform", 0)
-    with pytest.raises(InputError, match="there are: uniform, balanced"):
+    with pytest.raises(InputError, match="there are: inputs, uniform, balanced"):
         sample(table, 1, "stratified", 0)
+
+
+def test_a_sample_of_inputs_keeps_queries_with_their_keys() -> None:
+    table = pd.DataFrame({"text": "a", "input": np.repeat(np.arange(40), 10)})
+    rows = sample(table, 100, "inputs", 0)
+    inputs, counts = np.unique(rows // 10, return_counts=True)
+    assert len(rows) == 100
+    assert len(inputs) == 10
+    assert (counts == 10).all()
+    assert (sample(table, 100, "inputs", 1) != rows).any()
+
+
+def test_a_sample_of_long_inputs_takes_their_beginnings() -> None:
+    table = pd.DataFrame({"text": "a", "input": np.repeat([0, 1, 2], 4000)})
+    rows = sample(table, 1500, "inputs", 0)
+    assert (np.diff(rows[rows < 4000]) == 1).all()
+    assert {int(row % 4000) for row in rows} == set(range(500))
+    assert len(sample(table[:4000], 1500, "inputs", 0)) == 1500

@@ -4,14 +4,17 @@ Those of a real model, and made ones whose answer is known.
 """
 
 import random
+from collections.abc import Sequence
 from importlib.resources import files
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attention_atlas.layout.fidelity import Dots, TokenInputs
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
+from attention_atlas.layout.sight import Points, Sight, plain_sight
 
 NOUNS = """doctor child river engine teacher fox queen market letter storm bridge coin brother
 garden theory camera village planet kitchen violin border recipe captain forest wallet museum"""
@@ -81,6 +84,15 @@ def head_vectors(texts: list[str]) -> Dots:
         return torch.stack([row[real] for row in rows])
 
     return Dots(heads("query"), heads("key"), TokenInputs(inputs, inputs))
+
+
+def sight_of(dots: Dots, causal: bool = False, special: Sequence[int] = ()) -> Sight:
+    """What the tokens of some inputs see; `special` are positions in each input."""
+    inputs = dots.tokens.query.numpy()
+    position = np.arange(len(inputs)) - np.searchsorted(inputs, inputs)
+    apart = np.isin(position, special)
+    points = Points(inputs, inputs, position, position, apart, apart)
+    return plain_sight(points, causal, torch.device("cpu"))
 
 
 def joined(dots: Dots) -> Tensor:

@@ -1,6 +1,7 @@
 """attention-atlas layout: lay out all queries and keys of every head."""
 
 import json
+import math
 import sys
 from typing import Annotated
 
@@ -9,11 +10,26 @@ import typer
 from attention_atlas.cli.arguments import Folder
 from attention_atlas.layout.methods import METHODS
 
+COLUMNS = {
+    "strongest": "map.strongest",
+    "by chance": "chance",
+    "visible": "map.visible",
+    "overlap": "map.overlap",
+    "like": "map.like",
+}
+
 
 def layout(
     atlas: Folder,
     method: Annotated[str, typer.Option(help=f"The method: {', '.join(METHODS)}.")] = "umap",
     dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
+    joint: Annotated[
+        str,
+        typer.Option(
+            help="What near means: attention (near is attended), or a way of the AttentionViz "
+            "paper: scale, translate, raw, lift."
+        ),
+    ] = "attention",
     tokens: Annotated[int, typer.Option(min=1, help="The most tokens a head.")] = 5000,
     seed: int = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
@@ -29,7 +45,7 @@ def layout(
     from attention_atlas.atlas import open_atlas
 
     opened = open_atlas(atlas)
-    placed = opened.layout(method, dims, tokens=tokens, seed=seed, device=device)
+    placed = opened.layout(method, dims, joint=joint, tokens=tokens, seed=seed, device=device)
     if all_tokens:
         for trouble in opened.place_all(method, dims, heads=heads, device=device):
             print(trouble, file=sys.stderr)
@@ -37,9 +53,7 @@ def layout(
     if as_json:
         print(json.dumps(figures, indent=1))
         return
-    print(f"{'head':14} {'correlation':>12} {'trustworthy':>12} {'kept':>8}")
+    print(f"{'head':14}" + "".join(f"{title:>11}" for title in COLUMNS))
     for head, figure in figures.items():
-        print(
-            f"{head:14} {figure['map.correlation']:12.3f} {figure['map.trust']:12.3f} "
-            f"{figure['map.kept']:8.3f}"
-        )
+        numbers = (figure.get(name, math.nan) for name in COLUMNS.values())
+        print(f"{head:14}" + "".join(f"{number:11.3f}" for number in numbers))

@@ -1,11 +1,13 @@
 """Where do the tokens of a new input lie on the maps of an atlas?
 
-Each head's normalisation is fitted again to the tokens of its map, which gives the same numbers as
-when the map was made; then `place` lets the new points settle among the old ones.
+What was fitted to the tokens of a map is fitted again, which gives the same numbers as when the map
+was made; then the new points settle among the old ones (`place`, or `newcomers` where the map is
+made of attention).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +16,12 @@ from torch import Tensor
 
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.joint import join
+from attention_atlas.layout.looks import Looks, find_looks
 from attention_atlas.layout.neighbours import as_points
+from attention_atlas.layout.newcomers import AttentionMap
 from attention_atlas.layout.place import Known, place
+from attention_atlas.layout.plan import made_of_attention, points_of
+from attention_atlas.layout.sight import read_sight
 from attention_atlas.names.head import Head
 from attention_atlas.store.maps import Float32, Map, MapHeads
 from attention_atlas.store.reader import StoredAtlas
@@ -37,20 +43,37 @@ def place_input(
             picked = [group.heads.index(head) for head in heads]
             queries = _stack([atlas.queries(head)[rows(head)[0]] for head in heads])
             keys = _stack([atlas.keys(head)[rows(head)[1]] for head in heads])
-            joint = join(queries, keys, asked["joint"])
-            known = as_points(joint.points(queries, keys), joint.metric)
-            fresh = joint.points(
-                _stack([added.queries(head) for head in heads]),
-                _stack([added.keys(head) for head in heads]),
-            )
+            fresh = [_stack([of(head) for head in heads]) for of in (added.queries, added.keys)]
             low, high = (torch.from_numpy(group.box[picked, side])[:, None] for side in (0, 1))
             wide = (high - low).clamp_min(torch.finfo(torch.float32).tiny)
             places = low + torch.from_numpy(group.places[picked].astype(np.float32)) / 65535 * wide
-            new_places = place(
-                as_points(fresh, joint.metric), Known(known, places, joint.metric), asked["method"]
-            )
+            if made_of_attention(asked):
+                known = AttentionMap(queries, keys, places)
+                looks = _looks(added, heads, fresh)
+                new_places = known.place(fresh[0], fresh[1], looks, asked["method"])
+            else:
+                new_places = _by_distance(queries, keys, fresh, places, asked)
             placed.append(((new_places - low) / wide).numpy().astype(np.float32))
     return np.concatenate(placed)
+
+
+def _by_distance(
+    queries: Tensor, keys: Tensor, fresh: list[Tensor], places: Tensor, asked: Mapping[str, Any]
+) -> Tensor:
+    joint = join(queries, keys, asked["joint"])
+    known = as_points(joint.points(queries, keys), joint.metric)
+    new = as_points(joint.points(fresh[0], fresh[1]), joint.metric)
+    return place(new, Known(known, places, joint.metric), asked["method"])
+
+
+def _looks(added: StoredAtlas, heads: list[str], fresh: list[Tensor]) -> Looks:
+    """Find what the queries of an added input look at, for some heads of one layer."""
+    layer = added.layer_of(heads[0])
+    tables = [added.tokens(stream=stream) for stream in (layer.queries, layer.keys)]
+    points = points_of(tables, [np.arange(len(table), dtype=np.int64) for table in tables])
+    sight = read_sight(added, heads[0], points, torch.device("cpu"))
+    numbers = [Head.parse(head).head for head in heads]
+    return find_looks(fresh[0], fresh[1], sight, slice(numbers[0], numbers[-1] + 1))
 
 
 def _stack(vectors: Sequence[Float32]) -> Tensor:

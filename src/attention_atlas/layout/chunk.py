@@ -1,18 +1,23 @@
 """How does one chunk of heads become its part of a map?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.fidelity import Dots, Fidelity, TokenInputs, fidelity
+from attention_atlas.layout.attended import AttentionGraph, attention_graph
+from attention_atlas.layout.fidelity import Dots, Sights, TokenInputs, fidelity
 from attention_atlas.layout.joint import join
+from attention_atlas.layout.looks import Looks, find_looks
 from attention_atlas.layout.methods import METHODS, lay_out
-from attention_atlas.layout.neighbours import as_points, find_neighbours
-from attention_atlas.layout.plan import Options, Task
+from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
+from attention_atlas.layout.plan import Options, Task, made_of_attention
 from attention_atlas.layout.sample import Numbers
+from attention_atlas.layout.sight import Sight, read_sight
 from attention_atlas.names.errors import InputError
+from attention_atlas.names.head import Head
 from attention_atlas.store.files import Array
 from attention_atlas.store.maps import FIGURES, pack
 from attention_atlas.store.reader import StoredAtlas
@@ -25,31 +30,55 @@ def make_chunk(
     device = torch.device(options.device)
 
     def read(vectors: Callable[[str], Array], rows: Numbers) -> Tensor:
-        return torch.from_numpy(np.stack([vectors(head)[rows] for head in heads])).to(device)
+        stacked = np.stack([vectors(head)[rows] for head in heads])
+        return torch.from_numpy(stacked).to(device).float()
 
     queries, keys = read(atlas.queries, task.queries), read(atlas.keys, task.keys)
     try:
-        joint = join(queries.float(), keys.float(), options.joint)
+        joint = join(queries, keys, options.joint)
         points = as_points(joint.points(queries, keys), joint.metric)
     except InputError as problem:
         raise InputError(f"heads {heads[0]} to {heads[-1]}: {problem}") from problem
-    near = find_neighbours(points, METHODS[options.method].neighbours or 1, joint.metric)
+    sights = list(_sights(atlas, task, heads, device))
+    near: Neighbours | AttentionGraph
+    neighbours = METHODS[options.method].neighbours
+    if made_of_attention(vars(options)):
+        near = attention_graph(queries, keys, looks_of(queries, keys, sights), sights[0][0])
+    else:
+        near = find_neighbours(points, neighbours or 1, joint.metric)
     places = lay_out(points, options.method, options.dims, near, options.seed)
-    tokens = TokenInputs(*(torch.from_numpy(inputs).to(device) for inputs in task.inputs))
-    figures = fidelity(points, Dots(queries, keys, tokens), places, options.seed)
+    inputs = TokenInputs(sights[0][0].query_inputs, sights[0][0].key_inputs)
+    figures = fidelity(points, Dots(queries, keys, inputs), sights, places, options.seed)
     packed, box = pack(places.cpu().numpy())
     return {
         "places": packed,
         "box": box,
         "c": joint.c.cpu().numpy(),
-        "fidelity": _columns(figures),
+        "fidelity": torch.stack([figures[name] for name in FIGURES], 1).float().cpu().numpy(),
     }
 
 
-def _columns(figures: Fidelity) -> Array:
-    """Stack the figures in the order of FIGURES: (heads, 10)."""
-    columns = [figures.full]
-    for of in (figures.map, figures.pca, figures.shuffled):
-        columns += [of.correlation, of.trust, of.kept]
-    assert len(columns) == len(FIGURES)
-    return torch.stack(columns, 1).float().cpu().numpy()
+def looks_of(queries: Tensor, keys: Tensor, sights: Sights) -> Looks:
+    """Find what the queries of all heads look at, layer by layer."""
+    parts = [find_looks(queries[here], keys[here], sight, layer) for sight, layer, here in sights]
+    return Looks(
+        torch.cat([part.key for part in parts]),
+        torch.cat([part.logit for part in parts]),
+        torch.cat([part.seen for part in parts]),
+        torch.cat([part.ordinary for part in parts]),
+    )
+
+
+def _sights(
+    atlas: StoredAtlas, task: Task, heads: tuple[str, ...], device: torch.device
+) -> Iterator[tuple[Sight, slice, slice]]:
+    """Yield the sight of each layer, its heads within the layer, and among `heads`."""
+    named = [Head.parse(head) for head in heads]
+    first = 0
+    for layer, together in groupby(named, lambda head: (head.tower, head.layer)):
+        group = list(together)
+        if layer not in task.sights:
+            task.sights[layer] = read_sight(atlas, heads[first], task.points, device)
+        in_layer = slice(group[0].head, group[-1].head + 1)
+        yield task.sights[layer], in_layer, slice(first, first + len(group))
+        first += len(group)

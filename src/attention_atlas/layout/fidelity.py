@@ -1,22 +1,41 @@
 """How far can a map be trusted?
 
-Three figures for each head, for the map, for PCA and for the same places shuffled: the rank
-correlation of distance and dot product, as the AttentionViz paper measures it (Spearman along each
-query's row within its input; then the mean over rows, inputs, head; −1 is perfect); trustworthiness
-(are points that are near on the map near in truth?); and the share of true neighbours kept. The
-correlation in the full space says what the projection started from.
+Seven figures for each head, for the map, for PCA and for the same places shuffled:
+
+- strongest: of the queries, how many have the key that they attend to most among the 3 nearest of
+  the keys that they see; special tokens are left out on both sides, and queries that see no more
+  than 3 ordinary keys. `chance` is the share if the 3 were drawn, `to_special` the share of queries
+  whose strongest key is special;
+- visible: the rank correlation of distance and logit over the keys that a query sees, the mean
+  over queries; −1 is perfect;
+- overlap: how many of a point's 15 nearest are of the other kind, against how many there would be
+  if queries and keys were mixed;
+- like: trustworthiness among queries and among keys alone (are points that are near on the map
+  alike?), where alike means attending alike (`alike.py`);
+- correlation: as the AttentionViz paper measures it, over all keys of the input whether the query
+  sees them or not; trust and kept: trustworthiness, and the share of true neighbours kept, of
+  queries and keys together in the space of the paper.
+
+The first two in the full space say what the projection started from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.pca import pca
+from attention_atlas.layout.sight import Block, Sight
+from attention_atlas.store.maps import OF_A_MAP
 
 NEIGHBOURS = 15
+NEAREST = 3
 ROWS = 300  # sampled for trustworthiness; all points are ranked for each
 ROWS_AN_INPUT = 64  # sampled for the correlation
+ROWS_SEEN = 2000  # sampled for the strongest key and the correlation over visible keys
+DISTANCES = 1 << 27  # at once
 
 
 @dataclass(frozen=True)
@@ -27,36 +46,46 @@ class TokenInputs:
     key: Tensor  # (M,)
 
 
-@dataclass(frozen=True)
-class Figures:
-    correlation: Tensor  # (heads,)
-    trust: Tensor  # (heads,)
-    kept: Tensor  # (heads,)
+Sights = Sequence[tuple[Sight, slice, slice]]  # sight, its heads in the layer, its heads here
 
 
-@dataclass(frozen=True)
-class Fidelity:
-    full: Tensor  # (heads,) correlation before projection
-    map: Figures
-    pca: Figures
-    shuffled: Figures
+def fidelity(
+    points: Tensor, dots: "Dots", sights: Sights, places: Tensor, seed: int = 0
+) -> dict[str, Tensor]:
+    """Measure places (heads, N + M, dims) against points (heads, N + M, width) from `as_points`.
 
-
-def fidelity(points: Tensor, dots: "Dots", places: Tensor, seed: int = 0) -> Fidelity:
-    """Measure places (heads, 2N, dims) against points (heads, 2N, width) from `as_points`."""
+    Returns a figure for each head under its name, as in `store.maps.FIGURES`.
+    """
     numbers = torch.Generator().manual_seed(seed)
     rows = torch.randperm(points.shape[1], generator=numbers)[:ROWS].to(points.device)
     shuffled = torch.randperm(points.shape[1], generator=numbers).to(points.device)
+    split = dots.queries.shape[1]
+    sights = [(sight.thinned(ROWS_SEEN), layer, here) for sight, layer, here in sights]
+    kin = fit_kinship(dots.queries, dots.keys)
+    alike = kin.queries(dots.queries), kin.keys(dots.keys)
 
-    def figures(shown: Tensor) -> Figures:
-        return Figures(correlation(dots, shown), *neighbourhood(points, shown, rows))
+    def figures(name: str, at: Tensor) -> dict[str, Tensor]:
+        trust, kept = neighbourhood(points, at, rows)
+        strongest, visible = attention_kept(dots, sights, at)
+        both = [
+            neighbourhood(vectors, shown, torch.randperm(shown.shape[1], generator=numbers)[:ROWS]
+                          .to(points.device))[0]
+            for vectors, shown in zip(alike, (at[:, :split], at[:, split:]), strict=True)
+        ]  # fmt: skip
+        found = (
+            strongest, visible, overlap(at, split, rows), (both[0] + both[1]) / 2,
+            correlation(dots, at), trust, kept,
+        )  # fmt: skip
+        return {f"{name}.{what}": value for what, value in zip(OF_A_MAP, found, strict=True)}
 
-    return Fidelity(
-        full=correlation(dots, points),
-        map=figures(places),
-        pca=figures(pca(points, places.shape[2])),
-        shuffled=figures(places[:, shuffled]),
-    )
+    return {
+        **baseline(dots, sights),
+        "full.correlation": correlation(dots, points),
+        "full.visible": attention_kept(dots, sights, points)[1],
+        **figures("map", places),
+        **figures("pca", pca(points, places.shape[2])),
+        **figures("shuffled", places[:, shuffled]),
+    }
 
 
 @dataclass(frozen=True)
@@ -83,6 +112,91 @@ def correlation(dots: Dots, at: Tensor) -> Tensor:
     if not means:
         return torch.full_like(dots.queries[:, 0, 0], torch.nan)
     return torch.stack(means).mean(0)
+
+
+def attention_kept(dots: Dots, sights: Sights, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Get how often the strongest key is near, and the correlation over visible keys: (heads,)."""
+    split = dots.queries.shape[1]
+    near, ranks = _Mean(dots.queries), _Mean(dots.queries)
+    for sight, layer, here in sights:
+        for block in sight.blocks:
+            logits = sight.logits(block, dots.queries[here], dots.keys[here], layer)
+            apart = torch.cdist(
+                at[here][:, block.query.clamp_min(0)],
+                at[here][:, split + block.key.clamp_min(0)],
+                compute_mode="donot_use_mm_for_euclid_dist",
+            )  # (heads, inputs, n, m)
+            judged, ordinary = _judged(sight, block)
+            best = logits.masked_fill(~ordinary, -torch.inf).argmax(3, keepdim=True)
+            nearer = (apart < apart.gather(3, best)) & ordinary
+            near.add(here, nearer.sum(3) < NEAREST, judged)
+            enough = block.seen.sum(2) >= NEAREST
+            ranks.add(here, _seen_spearman(apart, logits, block.seen), enough)
+    return near.mean, ranks.mean
+
+
+def baseline(dots: Dots, sights: Sights) -> dict[str, Tensor]:
+    """Get the chance that the strongest key is among the nearest, and how often it is special."""
+    chance, special = _Mean(dots.queries), _Mean(dots.queries)
+    for sight, layer, here in sights:
+        for block in sight.blocks:
+            judged, ordinary = _judged(sight, block)
+            share = NEAREST / ordinary.sum(2).clamp_min(1)
+            chance.add(here, share.expand(here.stop - here.start, -1, -1), judged)
+            logits = sight.logits(block, dots.queries[here], dots.keys[here], layer)
+            best = block.key.clamp_min(0)[None, :, None].expand_as(logits).gather(
+                3, logits.argmax(3, keepdim=True)
+            )[..., 0]  # fmt: skip
+            rows = block.seen.any(2) & ~sight.special_queries[block.query.clamp_min(0)]
+            special.add(here, sight.special_keys[best], rows)
+    return {"chance": chance.mean, "to_special": special.mean}
+
+
+def _judged(sight: Sight, block: Block) -> tuple[Tensor, Tensor]:
+    """Get the rows whose strongest key is judged (inputs, n), and the keys that count for it."""
+    ordinary = block.seen & ~sight.special_keys[block.key.clamp_min(0)][:, None]
+    rows = (block.query >= 0) & ~sight.special_queries[block.query.clamp_min(0)]
+    return rows & (ordinary.sum(2) > NEAREST), ordinary
+
+
+class _Mean:
+    """A mean over rows of blocks, for each head."""
+
+    def __init__(self, like: Tensor):
+        self.total = torch.zeros(len(like), dtype=torch.float64, device=like.device)
+        self.count = torch.zeros_like(self.total)
+
+    def add(self, heads: slice, values: Tensor, rows: Tensor) -> None:
+        """Add values (heads, inputs, n) of some rows (inputs, n)."""
+        self.total[heads] += (values * rows).double().sum((1, 2))
+        self.count[heads] += rows.sum()
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.total / self.count).float()  # NaN where there was no row
+
+
+def _seen_spearman(apart: Tensor, logits: Tensor, seen: Tensor) -> Tensor:
+    """Correlate the ranks of distance and logit along rows, over the keys seen."""
+    x = _ranks(apart.masked_fill(~seen, torch.inf)) + apart.shape[-1] / 2
+    y = _ranks(logits.neg().masked_fill(~seen, torch.inf)) + apart.shape[-1] / 2
+    half = seen.sum(-1, keepdim=True) / 2
+    x, y = ((of - half) * seen for of in (x, y))
+    spread = x.square().sum(-1) * y.square().sum(-1)
+    return -(x * y).sum(-1) / spread.sqrt().clamp_min(1e-12)
+
+
+def overlap(places: Tensor, split: int, rows: Tensor, k: int = NEIGHBOURS) -> Tensor:
+    """Get the share of the other kind among the k nearest, 1 if kinds are mixed: (heads,)."""
+    count = places.shape[1]
+    k = min(k, count - 1)
+    if k < 1 or split in (0, count):
+        return torch.full_like(places[:, 0, 0], torch.nan)
+    is_key = torch.arange(count, device=places.device) >= split
+    near = torch.stack([_apart(shown, rows).topk(k, 1, largest=False).indices for shown in places])
+    other = is_key[near] != is_key[rows][None, :, None]  # (heads, rows, k)
+    expected = torch.where(is_key[rows], split, count - split) / (count - 1)
+    return (other.float().mean(2) / expected).mean(1)
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.graph import Graph
 from attention_atlas.layout.neighbours import Neighbours
 
 HALVINGS = 32
@@ -51,10 +51,27 @@ def memberships(near: Neighbours) -> Tensor:
     return torch.exp(-beyond / width.clamp_min(1e-12))
 
 
-def rounds(near: Neighbours, seed: torch.Generator) -> Rounds:
-    heads, points = near.index.shape[:2]
-    graph = symmetric(near.index, memberships(near), "either")
-    sums = _running(graph)
+def fade(drop: Tensor, wanted: Tensor) -> Tensor:
+    """Turn how far each partner is below the best (…, k) into weights that add up to `wanted`.
+
+    Partners at infinity get 0. `wanted` is (…, 1); a row with fewer partners gets 1 for each.
+    """
+    real = drop.isfinite()
+    count = real.sum(-1, keepdim=True)
+    scale = drop.where(real, drop.new_zeros(())).sum(-1, keepdim=True) / count.clamp_min(1)
+    drop = drop / scale.clamp_min(1e-12)
+    low, high = torch.full_like(scale, -20.0), torch.full_like(scale, 20.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        wide = torch.exp(-drop / middle.exp()).sum(-1, keepdim=True) > wanted
+        low, high = torch.where(wide, low, middle), torch.where(wide, middle, high)
+    return torch.exp(-drop / high.exp())
+
+
+def rounds(graph: Graph, heads: int, seed: torch.Generator) -> Rounds:
+    """Give every point of a graph of some heads its round of partners."""
+    points = (len(graph.start) - 1) // heads
+    sums = running(graph)
     total = (sums[graph.start[1:]] - sums[graph.start[:-1]]).view(heads, points) / WHOLE
     strongest = graph.weight.new_zeros(heads).scatter_reduce_(
         0, graph.row // points, graph.weight, "amax"
@@ -62,7 +79,7 @@ def rounds(near: Neighbours, seed: torch.Generator) -> Rounds:
     return Rounds(_turns(graph, sums, seed), total / strongest[:, None])
 
 
-def _running(graph: Graph) -> Tensor:
+def running(graph: Graph) -> Tensor:
     """Sum the weights up to each tie in whole numbers, since CUDA adds floats in varying order."""
     sums = torch.zeros(len(graph.weight) + 1, dtype=torch.int64, device=graph.weight.device)
     torch.cumsum((graph.weight * WHOLE).long(), 0, out=sums[1:])

@@ -55,8 +55,24 @@ def symmetric(index: Tensor, weight: Tensor, join: str) -> Graph:
     torch.eq(key[1:], key[:-1], out=again[1:])  # the same pair, seen from its other end
     other = torch.where(again, value, 0).roll(-1)
     key, value, other = key[~again], value[~again], other[~again]
-    joined = JOIN[join](value + other, value * other)
+    return _by_row(key, JOIN[join](value + other, value * other), rows)
+
+
+def from_ties(source: Tensor, target: Tensor, weight: Tensor, rows: int) -> Graph:
+    """Make the symmetric graph of any ties (ties,); of several of one pair the strongest counts."""
+    key = torch.cat([source * rows + target, target * rows + source])
+    key, order = key.sort()
+    first = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(key[1:], key[:-1], out=first[1:])
+    which = first.cumsum(0) - 1
+    strongest = weight.new_zeros(int(which[-1]) + 1 if len(which) else 0)
+    strongest.scatter_reduce_(0, which, weight.repeat(2)[order], "amax")
+    return _by_row(key[first], strongest, rows)
+
+
+def _by_row(key: Tensor, weight: Tensor, rows: int) -> Graph:
+    """Make the graph of pairs numbered row · rows + column, in order."""
     row = key // rows
-    start = torch.zeros(rows + 1, dtype=torch.int64, device=index.device)
+    start = torch.zeros(rows + 1, dtype=torch.int64, device=key.device)
     torch.cumsum(torch.bincount(row, minlength=rows), 0, out=start[1:])
-    return Graph(start, key - row * rows, joined)
+    return Graph(start, key - row * rows, weight)

@@ -7,7 +7,8 @@ Attention sees only softmax(q·k) over the keys of a row, so two things are free
 
 `raw` uses neither. `translate` moves keys until both centroids meet. `scale` chooses c, then
 moves keys. `lift` gives keys one more dimension, √(M² − |k|²), and queries a 0 there: all keys get
-length M, and Euclidean distance falls strictly with q·k. (A soft cap or a sink sees the constant;
+length M, and Euclidean distance falls strictly with q·k. `attention` starts from `scale`, but which
+points are tied does not come from distances in this space. (A soft cap or a sink sees the constant;
 weights are then always computed from the vectors as captured, never from these.)
 
 c maximises a weighted correlation over sampled pairs: between minus the Euclidean distance of
@@ -16,7 +17,7 @@ weighs exp(−(d / d̄)²), d̄ the mean distance, so near pairs count most.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -80,7 +81,13 @@ def lift(queries: Tensor, keys: Tensor) -> Joint:
     return Joint("lift", "euclidean", plain.c, plain.shift, longest)
 
 
+def attention(queries: Tensor, keys: Tensor) -> Joint:
+    """Fit `scale`, from which the map starts; its ties are made of attention (`attended.py`)."""
+    return replace(scale(queries, keys), name="attention")
+
+
 JOINTS: dict[str, Callable[[Tensor, Tensor], Joint]] = {
+    "attention": attention,
     "raw": raw,
     "translate": translate,
     "scale": scale,

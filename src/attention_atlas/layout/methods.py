@@ -14,6 +14,7 @@ from attention_atlas.names.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from attention_atlas.layout.attended import AttentionGraph
     from attention_atlas.layout.neighbours import Neighbours
 
 DIMS = (2, 3)
@@ -52,7 +53,7 @@ def find_method(name: str, dims: int = 2) -> Method:
 
 
 def lay_out(
-    points: "Tensor", method: str, dims: int, near: "Neighbours", seed: int = 0
+    points: "Tensor", method: str, dims: int, near: "Neighbours | AttentionGraph", seed: int = 0
 ) -> "Tensor":
     """Place points from `as_points`; returns (heads, points, dims). Equal points fall on 0."""
     chosen = find_method(method, dims)

@@ -62,20 +62,33 @@ def find_neighbours(
 
     `points` and `among` come from `as_points`. With fewer points than k there are fewer neighbours.
     """
-    heads, rows = points.shape[:2]
     others = points if among is None else among
-    k = min(k, others.shape[1] - (among is None))
+    # x·y − |y|²/2 falls as |x − y| grows
+    less = others.square().sum(2).div_(2) if metric == "euclidean" else None
+    index, score = best_partners(points, others, k, less, itself=among is not None)
+    return Neighbours(index, _distance(points, score, metric), metric)
+
+
+def best_partners(
+    points: Tensor, others: Tensor, k: int, less: Tensor | None = None, itself: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Find the k others (heads, M, width) with the largest dot product, less what each costs.
+
+    Returns their numbers and scores (heads, N, k), best first. Without `itself`, points and others
+    are the same and a point is not its own partner.
+    """
+    heads, rows = points.shape[:2]
+    k = min(k, others.shape[1] - (not itself))
     index = torch.empty(heads, rows, k, dtype=torch.int64, device=points.device)
     score = torch.empty(heads, rows, k, device=points.device)
-    half_squares = others.square().sum(2).div_(2) if metric == "euclidean" else None
     for head, row in _pieces(heads, rows, others.shape[1], points.is_cuda):
-        piece = points[head, row] @ others[head].transpose(1, 2)  # (some heads, some rows, points)
-        if half_squares is not None:  # x·y − |y|²/2 falls as |x − y| grows
-            piece -= half_squares[head, None]
-        if among is None:
+        piece = points[head, row] @ others[head].transpose(1, 2)  # (some heads, some rows, others)
+        if less is not None:
+            piece -= less[head, None]
+        if not itself:
             piece.diagonal(offset=row.start, dim1=1, dim2=2).fill_(-torch.inf)
         score[head, row], index[head, row] = piece.topk(k, dim=2)
-    return Neighbours(index, _distance(points, score, metric), metric)
+    return index, score
 
 
 def _distance(points: Tensor, score: Tensor, metric: str) -> Tensor:

@@ -4,9 +4,12 @@ Heads share a sample of tokens when they share their streams: all heads of a tow
 plan depends on the atlas and the options alone, so every process of a run makes the same one.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from attention_atlas.layout.device import heads_at_once
@@ -14,6 +17,7 @@ from attention_atlas.layout.estimate import TOKENS
 from attention_atlas.layout.joint import JOINTS
 from attention_atlas.layout.methods import METHODS, find_method
 from attention_atlas.layout.sample import Numbers, sample
+from attention_atlas.layout.sight import Points, Sight
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import StoredAtlas
 
@@ -24,9 +28,9 @@ class Options:
 
     method: str
     dims: int = 2
-    joint: str = "scale"
+    joint: str = "attention"
     tokens: int = TOKENS
-    sampling: str = "uniform"
+    sampling: str = "inputs"
     seed: int = 0
     device: str = "cpu"
 
@@ -41,6 +45,11 @@ class Options:
             raise InputError(f"no normalisation is named {self.joint!r}; there are: {names}")
 
 
+def made_of_attention(asked: Mapping[str, Any]) -> bool:
+    """Tell whether the options of a map tie its points by attention; PCA has no ties."""
+    return bool(asked["joint"] == "attention" and METHODS[asked["method"]].neighbours)
+
+
 @dataclass(frozen=True)
 class Task:
     """Heads that share their tokens, laid out in chunks."""
@@ -50,7 +59,8 @@ class Task:
     queries: Numbers  # which rows of the atlas's queries, and of its keys
     keys: Numbers
     tokens: tuple[Numbers, Numbers]  # their token numbers
-    inputs: tuple[Numbers, Numbers]  # their inputs
+    points: Points
+    sights: dict[tuple[str, int], Sight] = field(default_factory=dict)  # by layer, once read
 
 
 def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
@@ -66,18 +76,28 @@ def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
     tasks = []
     for (name, query_stream, key_stream), heads in groups.items():
         group = name if stages.count(name) == 1 else f"{name}.{query_stream}"
-        rows, tables = [], []
-        for stream in (query_stream, key_stream):
-            table = atlas.tokens(stream=stream)
-            rows.append(sample(table, options.tokens, options.sampling, options.seed))
-            tables.append(table.iloc[rows[-1]])
-        numbers = [table.index.to_numpy(np.int64) for table in tables]
-        inputs = [table["input"].to_numpy(np.int64) for table in tables]
+        whole = [atlas.tokens(stream=stream) for stream in (query_stream, key_stream)]
+        rows = [sample(table, options.tokens, options.sampling, options.seed) for table in whole]
+        numbers = [
+            table.index.to_numpy(np.int64)[picked]
+            for table, picked in zip(whole, rows, strict=True)
+        ]
         tasks.append(
             Task(group, tuple(heads), rows[0], rows[1], (numbers[0], numbers[1]),
-                 (inputs[0], inputs[1]))
+                 points_of(whole, rows))
         )  # fmt: skip
     return tasks
+
+
+def points_of(tables: list[pd.DataFrame], rows: list[Numbers]) -> Points:
+    """Describe some rows of the tables of queries and of keys: inputs, positions, special."""
+    inputs, positions, special = [], [], []
+    for table, picked in zip(tables, rows, strict=True):
+        of_input = table["input"].to_numpy(np.int64)
+        inputs.append(of_input[picked])
+        positions.append(picked - np.searchsorted(of_input, inputs[-1]))
+        special.append(table["special"].to_numpy(bool)[picked])
+    return Points(inputs[0], inputs[1], positions[0], positions[1], special[0], special[1])
 
 
 Chunk = tuple[int, slice]  # which task, which of its heads

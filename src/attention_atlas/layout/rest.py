@@ -3,7 +3,9 @@
 The sample stays where it is. The other queries and keys of a head are placed among it in blocks
 of fixed size, so time is linear in the tokens and memory does not grow with them, except for the
 result. Each block is a part of a journal: a run that was killed resumes with those that are
-missing. A head that cannot be placed is left with its sample, with a sentence that says why.
+missing. On a map made of attention the new queries then look at the keys of their inputs
+(`newcomers`), some inputs at a time. A head that cannot be placed is left with its sample, with a
+sentence that says why.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +15,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.joint import Joint, join
+from attention_atlas.layout.looks import find_looks
 from attention_atlas.layout.neighbours import as_points
+from attention_atlas.layout.newcomers import AttentionMap
 from attention_atlas.layout.place import Known, place
+from attention_atlas.layout.plan import made_of_attention, points_of
 from attention_atlas.layout.sample import Numbers
+from attention_atlas.layout.sight import read_sight
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
@@ -31,7 +38,7 @@ from attention_atlas.store.all_places import (
     map_digest,
     write_all_places,
 )
-from attention_atlas.store.manifest import Layer
+from attention_atlas.store.files import Array
 from attention_atlas.store.maps import SIDES, Float32, Map, MapHeads, pack
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.reader import StoredAtlas
@@ -90,24 +97,28 @@ class HeadMap:
     @cached_property
     def rows(self) -> tuple[Numbers, Numbers]:
         """Find the rows of the map's tokens among all queries, and among all keys, of the head."""
-        layer = _layer(self.atlas, self.head)
-        streams = (layer.queries, layer.keys)
         tokens = (self.group.query_tokens, self.group.key_tokens)
         found = [
-            np.searchsorted(self.atlas.tokens(stream=stream)["token"].to_numpy(), numbers)
-            for stream, numbers in zip(streams, tokens, strict=True)
+            np.searchsorted(table["token"].to_numpy(), numbers)
+            for table, numbers in zip(self._tables, tokens, strict=True)
         ]
         return found[0].astype(np.int64), found[1].astype(np.int64)
 
     @cached_property
     def joint(self) -> tuple[Joint, Tensor]:
         """Fit the normalisation to the map's tokens again; returns it and the map's points."""
-        queries, keys = (
-            torch.from_numpy(self._picked(side, rows))[None].to(self.device)
-            for side, rows in zip(SIDES, self.rows, strict=True)
-        )
+        queries, keys = self._vectors
         joint = join(queries, keys, self.layout.options["asked"]["joint"])
         return joint, as_points(joint.points(queries, keys), joint.metric)
+
+    @cached_property
+    def _vectors(self) -> tuple[Tensor, Tensor]:
+        """Read the queries and keys of the map's tokens, (1, N, width) each."""
+        queries, keys = (
+            torch.from_numpy(self._picked(side, rows))[None].to(self.device).float()
+            for side, rows in zip(SIDES, self.rows, strict=True)
+        )
+        return queries, keys
 
     @cached_property
     def known(self) -> Known:
@@ -130,34 +141,84 @@ class HeadMap:
                 parts.append(self.atlas.in_shard(shard, side, self.head, own))
         return np.concatenate(parts)
 
+    @cached_property
+    def attention(self) -> AttentionMap | None:
+        """Return the map as one made of attention; None if it was made in another way."""
+        if not made_of_attention(self.layout.options["asked"]):
+            return None
+        queries, keys = self._vectors
+        places = torch.from_numpy(self.places[None]).to(self.device)
+        return AttentionMap(queries, keys, places, often=True)
+
     def place_block(self, block: Block) -> Float32:
         """Place the tokens of a block; returns (rows, dims)."""
         rows = slice(block.first, block.last)
         vectors = self.atlas.in_shard(block.shard, block.side, self.head, rows)
-        given = torch.from_numpy(vectors)[None].to(self.device)
-        joint, method = self.joint[0], self.layout.options["asked"]["method"]
-        moved = joint.queries(given) if block.side == "query" else joint.keys(given)
+        given = torch.from_numpy(vectors)[None].to(self.device).float()
         try:
-            points = as_points(moved, joint.metric)
+            placed = [self._place(some, block.side) for some in torch.split(given, TOGETHER, 1)]
         except InputError as problem:
             bad = int((~np.isfinite(vectors).all(1)).sum())
             raise InputError(
                 f"{self.head} keeps to its sample: {bad} of its {block.side} vectors hold NaN or "
                 "infinity; capture the model in float32"
             ) from problem
-        placed = [place(some, self.known, method) for some in torch.split(points, TOGETHER, 1)]
         return np.asarray(torch.cat(placed, 1)[0].cpu().numpy(), np.float32)
+
+    def _place(self, vectors: Tensor, side: str) -> Tensor:
+        method = self.layout.options["asked"]["method"]
+        if self.attention is not None:
+            return self.attention.place_side(vectors, side, method)
+        joint = self.joint[0]
+        moved = joint.queries(vectors) if side == "query" else joint.keys(vectors)
+        return place(as_points(moved, joint.metric), self.known, method)
+
+    def input_blocks(self) -> list[tuple[int, int]]:
+        """Cut the inputs into blocks of some tokens, where new queries look at their keys."""
+        if self.attention is None:
+            return []
+        sizes = np.bincount(self._tables[0]["input"], minlength=self.atlas.manifest.inputs)
+        part = np.cumsum(sizes) // TOGETHER
+        cuts = np.flatnonzero(np.diff(part, prepend=-1))
+        return list(pairwise([*cuts.tolist(), len(sizes)]))
+
+    def look(self, inputs: tuple[int, int], places: Float32) -> dict[str, Array]:
+        """Let the queries of some inputs look at their keys; returns new places and their rows."""
+        assert self.attention is not None
+        rows = [
+            np.arange(*np.searchsorted(table["input"], inputs), dtype=np.int64)
+            for table in self._tables
+        ]
+        both = np.concatenate([rows[0], len(self._tables[0]) + rows[1]])
+        if not len(rows[0]) or not len(rows[1]):
+            return {"rows": both, "places": places[both]}
+        vectors = [
+            torch.from_numpy(self._picked(side, of_side))[None].to(self.device).float()
+            for side, of_side in zip(SIDES, rows, strict=True)
+        ]
+        points = points_of(self._tables, rows)
+        sight = read_sight(self.atlas, self.head, points, torch.device(self.device))
+        number = Head.parse(self.head).head
+        looks = find_looks(vectors[0], vectors[1], sight, slice(number, number + 1))
+        start = torch.from_numpy(places[both][None]).to(self.device)
+        return {"rows": both, "places": self.attention.look(start, looks)[0].cpu().numpy()}
+
+    @cached_property
+    def _tables(self) -> list[pd.DataFrame]:
+        layer = self.atlas.layer_of(self.head)
+        return [self.atlas.tokens(stream=stream) for stream in (layer.queries, layer.keys)]
 
 
 def place_head(head_map: HeadMap, path: Path, watch: Watch = lambda done, total: None) -> AllPlaces:
     """Place all tokens of a head on its map and write them beside the map's file `path`."""
     digest, blocks = map_digest(head_map.group, head_map.head), head_map.blocks()
+    inputs = head_map.input_blocks()
     target = all_places_path(path, head_map.head)
     journal = Journal.beside(target, {"map": digest, "blocks": str(blocks)})
     total = head_map.tokens
 
     def report() -> None:
-        watch(sum(_size(blocks[number]) for number in journal.parts), total)
+        watch(sum(_size(blocks[number]) for number in journal.parts if number < len(blocks)), total)
 
     report()
     for number in journal.missing(len(blocks)):
@@ -166,6 +227,14 @@ def place_head(head_map: HeadMap, path: Path, watch: Watch = lambda done, total:
         journal.add(number, Contents({"places": placed}))
         report()
     places = np.concatenate([journal.arrays(number)["places"] for number in range(len(blocks))])
+    for number in range(len(blocks), len(blocks) + len(inputs)):
+        if number not in journal.parts:
+            with one_thread(torch.device(head_map.device)):
+                looked = head_map.look(inputs[number - len(blocks)], places)
+            journal.add(number, Contents(looked))
+            report()
+        looked = journal.arrays(number)
+        places[looked["rows"]] = looked["places"]
     queries, keys = head_map.rows
     places[np.concatenate([queries, sum(head_map.sizes["query"]) + keys])] = head_map.places
     packed, box = pack(places[None])
@@ -213,12 +282,3 @@ def heads_to_place(layout: Map, path: Path, heads: Sequence[str] | None = None) 
 
 def _size(block: Block) -> int:
     return block.last - block.first
-
-
-def _layer(atlas: StoredAtlas, name: str) -> Layer:
-    head = Head.parse(name)
-    towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
-    layer = towers[0].find(head.layer) if towers else None
-    if layer is None:
-        raise PickError(f"there is no {head} in this atlas")
-    return layer

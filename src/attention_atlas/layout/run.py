@@ -25,6 +25,10 @@ from attention_atlas.store.maps import Map, MapHeads, read_map, write_map
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.reader import StoredAtlas
 
+ORDER = {
+    "scale": "c first, then keys move",
+    "attention": "c first, then keys move; this is only where the map starts",
+}
 Watch = Callable[[int, int], None]  # takes heads done, heads in all; may raise to stop the run
 
 
@@ -128,7 +132,7 @@ def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:
     recorded = {
         "asked": _asked(options),
         "metric": "euclidean" if options.joint == "lift" else "cosine",
-        "order": "c first, then keys move" if options.joint == "scale" else "keys move",
+        "order": ORDER.get(options.joint, "keys move"),
         "weight of a pair for c": "exp(-(d / mean d)^2), Euclidean",
         "neighbours": METHODS[options.method].neighbours,
         "torch": str(torch.__version__),

@@ -13,9 +13,12 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.affinity import affinities, neighbours_for
+from attention_atlas.layout.attended import AttentionGraph
 from attention_atlas.layout.attraction import Ties, attraction, tie
 from attention_atlas.layout.device import has_triton
-from attention_atlas.layout.graph import symmetric
+from attention_atlas.layout.fuzzy import WHOLE, running
+from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.looks import Gaze
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.place import Known, Settling, settle
@@ -24,6 +27,9 @@ from attention_atlas.layout.repulsion import repulsion
 START = 1e-4  # spread of the first axis at the start
 LONGEST_STEP = 5.0
 NEW_PERPLEXITY = 5.0  # a new point has few neighbours
+LOOK_EVERY = 3  # steps of the last phase
+LOOK = 6.0  # strength of a look at its beginning
+LOOK_LAST = 0.05  # share of it at the end
 Attract = Callable[[Tensor, Ties], Tensor]
 Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -58,23 +64,29 @@ class Forces:
 
     attract: Attract
     repel: Repel
+    gaze: Gaze | None = None  # what queries look at, where the map is made of attention
 
 
 def lay_out(
     points: Tensor,
     dims: int,
-    near: Neighbours,
+    near: Neighbours | AttentionGraph,
     seed: int = 0,
     perplexity: float = 30.0,
     phases: tuple[Phase, ...] | None = None,
 ) -> Tensor:
-    """Place points (heads, points, width) with their neighbours; returns (heads, points, dims)."""
-    near = near.nearest(neighbours_for(perplexity))
-    ties = tie(symmetric(near.index, affinities(near, perplexity), "mean"), len(points))
+    """Place points (heads, points, width) with their ties; returns (heads, points, dims)."""
+    gaze = near.gaze if isinstance(near, AttentionGraph) else None
+    graph = (
+        shares(near.graph)
+        if isinstance(near, AttentionGraph)
+        else _nearest_graph(near.nearest(neighbours_for(perplexity)), perplexity)
+    )
+    ties = tie(graph, len(points))
     start = pca(points, dims)
     start = start * (START / start[..., :1].std(1, keepdim=True).clamp_min(1e-12))
     places = start.view(-1, dims)[ties.order].view_as(start)
-    forces = choose_forces(places)
+    forces = choose_forces(places, gaze.renumbered(_inverse(ties.order)) if gaze else None)
     for phase in phases or schedule(points.shape[1]):
         places = descend(places, ties, forces, phase)
     result = torch.empty_like(start)
@@ -82,13 +94,34 @@ def lay_out(
     return result
 
 
-def choose_forces(places: Tensor) -> Forces:
+def _nearest_graph(near: Neighbours, perplexity: float) -> Graph:
+    return symmetric(near.index, affinities(near, perplexity), "mean")
+
+
+def shares(graph: Graph) -> Graph:
+    """Make the ties of a point weigh about 1 in all, as t-SNE wants; returns the graph.
+
+    A tie gets the mean of its shares in the sums of its two ends.
+    """
+    sums = running(graph)
+    each = WHOLE / (sums[graph.start[1:]] - sums[graph.start[:-1]]).clamp_min(1)
+    weight = graph.weight * (each[graph.row] + each[graph.column]) / 2
+    return Graph(graph.start, graph.column, weight.float())
+
+
+def _inverse(order: Tensor) -> Tensor:
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device)
+    return place
+
+
+def choose_forces(places: Tensor, gaze: Gaze | None = None) -> Forces:
     """Choose fused kernels where the device has them, else the same sums in plain torch."""
     if places.is_cuda and has_triton():
         from attention_atlas.layout import fused
 
-        return Forces(fused.attraction, fused.repulsion)
-    return Forces(attraction, repulsion)
+        return Forces(fused.attraction, fused.repulsion, gaze)
+    return Forces(attraction, repulsion, gaze)
 
 
 def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
@@ -96,7 +129,7 @@ def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
     rate = phase.speed * points / phase.exaggeration
     pull_by = phase.exaggeration / points  # ties weigh 1 a point; all of them together weigh 1
     update, gain = torch.zeros_like(places), torch.ones_like(places)
-    for _ in range(phase.steps):
+    for step in range(phase.steps):
         slope = gradient(places, ties, forces, pull_by)
         onward = (update * slope) > 0  # the last step went up the slope
         gain = torch.where(onward, gain * 0.8 + 0.01, gain + 0.2)
@@ -105,6 +138,13 @@ def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
         update = update * (LONGEST_STEP / length.clamp_min(LONGEST_STEP))
         places = places + update
         places = places - places.mean(1, keepdim=True)
+        if forces.gaze is not None and phase.exaggeration == 1 and step % LOOK_EVERY == 0:
+            axes = places.permute(2, 0, 1).contiguous()
+            length = LOOK * max(LOOK_LAST, 1 - step / phase.steps)
+            look = forces.gaze.step(axes.view(len(axes), -1), step // LOOK_EVERY, length).view_as(
+                axes
+            )
+            places = places + look.permute(1, 2, 0)
     return places
 
 

@@ -13,11 +13,17 @@ What differs from umap-learn, so that a step needs no scattering and no random n
 All random numbers come from one seeded CPU generator, so a seed means the same on every device.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.attended import AttentionGraph
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.fuzzy import Rounds, memberships, rounds
+from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.looks import Gaze
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
@@ -28,17 +34,27 @@ OTHERS = 5
 EPOCHS = 200
 FORCE = 4.0  # forces are cut at this size
 PULL = 0.5  # of its weight, what a point feels in one step at most
+LOOK_EVERY = 2  # epochs
+LOOK = 24.0  # strength of a look at the beginning
+LOOK_LAST = 0.05  # share of it at the end
 
 
 def lay_out(
-    points: Tensor, dims: int, near: Neighbours, seed: int = 0, epochs: int = EPOCHS
+    points: Tensor,
+    dims: int,
+    near: Neighbours | AttentionGraph,
+    seed: int = 0,
+    epochs: int = EPOCHS,
 ) -> Tensor:
-    """Place points (heads, points, width) with their neighbours; returns (heads, points, dims)."""
+    """Place points (heads, points, width) with their ties; returns (heads, points, dims)."""
     numbers = torch.Generator().manual_seed(seed)
-    order = torch.randperm(points.shape[1], generator=numbers).to(points.device)
+    heads, count = points.shape[:2]
+    order = torch.randperm(count, generator=numbers).to(points.device)
     start = _start(pca(points, dims), numbers)[:, order]
-    around = rounds(_shuffled(near.nearest(METHODS["umap"].neighbours), order), numbers)
-    moved = _settle(start, around, epochs, numbers)
+    gaze = near.gaze if isinstance(near, AttentionGraph) else None
+    graph = near.graph if isinstance(near, AttentionGraph) else _nearest_graph(near)
+    around = rounds(graph, heads, numbers)
+    moved = _settle(start, _shuffled(Course(around, gaze, epochs), order), numbers)
     places = torch.empty_like(start)
     places[:, order] = moved
     return places
@@ -52,38 +68,83 @@ def _start(places: Tensor, numbers: torch.Generator) -> Tensor:
     return 10 * (places - low) / wide + 1e-4 * noise
 
 
-def _shuffled(near: Neighbours, order: Tensor) -> Neighbours:
+def _nearest_graph(near: Neighbours) -> Graph:
+    chosen = near.nearest(METHODS["umap"].neighbours)
+    return symmetric(chosen.index, memberships(chosen), "either")
+
+
+@dataclass(frozen=True)
+class Course:
+    """What moves the points: their ties, what queries look at, and for how long."""
+
+    around: Rounds
+    gaze: Gaze | None
+    epochs: int
+
+    @property
+    def parts(self) -> int:
+        """Count the steps of an epoch."""
+        return max(1, round(self.around.weight.mean().item()))
+
+    @cached_property
+    def pause(self) -> int:
+        """Count the steps from one look to the next."""
+        return LOOK_EVERY * self.parts
+
+    def looks_after(self, step: int) -> bool:
+        return self.gaze is not None and step % self.pause == 0
+
+    def look(self, axes: Tensor, step: int, rate: float) -> Tensor:
+        """Get how far looking moves places (dims, heads, points); returns the same shape."""
+        assert self.gaze is not None
+        turn = step // self.pause
+        moved = self.gaze.step(axes.view(len(axes), -1), turn, LOOK * max(LOOK_LAST, rate))
+        return moved.view_as(axes)
+
+
+def _shuffled(course: Course, order: Tensor) -> Course:
+    """Number all points anew: the one that stood at order[i] now stands at i."""
+    around, gaze = course.around, course.gaze
+    heads = len(around.weight)
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)
-    return Neighbours(place[near.index[:, order]], near.distance[:, order], near.metric)
+    first = torch.arange(heads, device=order.device)[:, None] * len(order)
+    rows, to = (order + first).view(-1), (place + first).view(-1)
+    moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
+    return Course(moved, gaze.renumbered(to) if gaze else None, course.epochs)
 
 
-def _settle(places: Tensor, around: Rounds, epochs: int, numbers: torch.Generator) -> Tensor:
+def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
     """Move (heads, points, dims) places through all steps of all epochs."""
-    points = places.shape[1]
-    parts = max(1, round(around.weight.mean().item()))  # steps an epoch
+    points, around, epochs = places.shape[1], course.around, course.epochs
+    parts = course.parts
     share = around.weight / parts
     pace = share * (PULL / (2 * share)).clamp_max(1.0)  # (heads, points)
     shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
     rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
     if places.is_cuda and has_triton():
-        return _settle_fused(places, around, pace, shifts.to(places.device, torch.int32), rates)
+        return _settle_fused(places, course, pace, shifts.to(places.device, torch.int32), rates)
     axes = places.permute(2, 0, 1).contiguous()  # (dims, heads, points)
     for step, (shift, rate) in enumerate(zip(shifts.tolist(), rates, strict=True)):
         force = _drawn(axes, around.at(step)).mul_(2).add_(_pushed(axes, shift))
         axes = torch.addcmul(axes, force, pace, value=rate)
+        if course.looks_after(step):
+            axes += course.look(axes, step, rate)
     return axes.permute(1, 2, 0)
 
 
 def _settle_fused(
-    places: Tensor, around: Rounds, pace: Tensor, shifts: Tensor, rates: list[float]
+    places: Tensor, course: Course, pace: Tensor, shifts: Tensor, rates: list[float]
 ) -> Tensor:
     from attention_atlas.layout.fused import umap_step
 
     places, spare = places.contiguous(), torch.empty_like(places)
     for step, rate in enumerate(rates):
-        umap_step(places, around.at(step), shifts[step], pace, rate, spare)
+        umap_step(places, course.around.at(step), shifts[step], pace, rate, spare)
         places, spare = spare, places
+        if course.looks_after(step):
+            look = course.look(places.permute(2, 0, 1).contiguous(), step, rate)
+            places += look.permute(1, 2, 0)
     return places
 
 

@@ -31,9 +31,9 @@ from attention_atlas.store.files import write_tensors
 FORMAT = 1
 LAST = 65535
 SIDES = ("query", "key")
-OF_A_MAP = ("correlation", "trust", "kept")
-FIGURES = ("full.correlation", *(f"{of}.{name}" for of in ("map", "pca", "shuffled")
-           for name in OF_A_MAP))  # fmt: skip
+OF_A_MAP = ("strongest", "visible", "overlap", "like", "correlation", "trust", "kept")
+FIGURES = ("chance", "to_special", "full.correlation", "full.visible",
+           *(f"{of}.{name}" for of in ("map", "pca", "shuffled") for name in OF_A_MAP))  # fmt: skip
 Array = npt.NDArray[Any]
 Float32 = npt.NDArray[np.float32]
 

@@ -243,11 +243,23 @@ class StoredAtlas:
         """Return scale, soft cap, sink, mask and bias of a head."""
         tower, layer, number = self._find(head)
         stored, heads = self._stored(input, tower, layer), np.array([number])
-        sink = stored.sink(heads)
+        sink, added = stored.sink(heads), stored.added(input, heads)
         return Terms(
             layer.scale, layer.softcap, None if sink is None else float(sink[0]),
-            stored.seen(input, heads), stored.added(input, number),
+            stored.seen(input, heads), None if added is None else added[0],
         )  # fmt: skip
+
+    def layer_terms(
+        self, head: str | Head, input: int, rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.bool_], Float32 | None]:
+        """Return what any head of a layer sees in some rows, (R, M), and its biases (H, R, M)."""
+        tower, layer, _ = self._find(head)
+        stored, heads = self._stored(input, tower, layer), np.arange(layer.heads)
+        return stored.seen(input, heads, rows), stored.added(input, heads, rows)
+
+    def layer_of(self, head: str | Head) -> Layer:
+        """Return what is known of the layer of a head."""
+        return self._find(head)[1]
 
     def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
         """Tell whether the "query", "key", "value" or "weights" of a layer are stored."""

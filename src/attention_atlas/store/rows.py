@@ -118,15 +118,20 @@ class StoredLayer:
                 seen[inside, keys.start : keys.stop] = form.visible(len(inside), len(keys)).any(0)
         return seen
 
-    def added(self, input: int, head: int) -> Float32 | None:
-        """Return the bias added to the logits of a head, (N, M), or None if there is none."""
-        added = np.zeros(self.size(input), np.float32)
+    def added(self, input: int, heads: Ints, rows: Ints | None = None) -> Float32 | None:
+        """Return the biases added to the logits, (H, R, M), or None if there are none."""
+        n, m = self.size(input)
+        rows = np.arange(n) if rows is None else rows
+        if (self.table[self._blocks(input), 6] < 0).all():  # no block has a bias
+            return None
+        added = np.zeros((len(heads), len(rows), m), np.float32)
         for block, queries, keys in self._spans(input):
-            bias = self._form(block, np.array([head]), np.arange(len(queries))).added(
-                len(queries), len(keys)
-            )
-            if bias is not None:
-                added[queries.start : queries.stop, keys.start : keys.stop] = bias[0]
+            inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
+            if inside.size:
+                form = self._form(block, heads, rows[inside] - queries.start)
+                bias = form.added(len(queries), len(keys))
+                if bias is not None:
+                    added[:, inside, keys.start : keys.stop] = bias
         return added if added.any() else None
 
     def sink(self, heads: Ints) -> Array | None:

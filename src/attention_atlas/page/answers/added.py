@@ -11,7 +11,6 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import (
     find_group,
-    layer_of,
     make_norms,
     make_points,
     map_points,
@@ -29,7 +28,7 @@ def map_extra(subject: object, name: str, group: str, number: int) -> wire.MapEx
     if new is None or not isinstance(atlas, Grown):
         raise PickError(f"input {number} was not added; it is a part of the map")
     places = place_input(atlas.base, layout, heads, lambda head: map_rows(atlas, heads, head), new)
-    layer = layer_of(atlas, heads.heads[0])
+    layer = atlas.layer_of(heads.heads[0])
     sides = [atlas.tokens(number, stream) for stream in (layer.queries, layer.keys)]
     like = map_points(subject, name, group)
     points = make_points(atlas, pd.concat(sides), name, group, len(sides[0]), like)

@@ -20,7 +20,6 @@ from attention_atlas.page.answers.maps import (
     Numbers,
     find_group,
     find_map,
-    layer_of,
     map_files,
     map_points,
 )
@@ -35,7 +34,7 @@ from attention_atlas.store.reader import StoredAtlas
 def all_info(session: Session, name: str, head: str) -> wire.AllInfo:
     """Return how many tokens a head has and whether they are on a map."""
     atlas, _, group = find_group(session.subject, name, _group_of(session.subject, name, head))
-    layer = layer_of(atlas, head)
+    layer = atlas.layer_of(head)
     counts = [len(atlas.tokens(stream=stream)) for stream in (layer.queries, layer.keys)]
     path = all_places_path(map_files(atlas)[name], head)
     placed = is_placed(path, map_digest(group, head))
@@ -57,7 +56,7 @@ def all_points(subject: object, name: str, head: str) -> wire.AllPoints:
             f"{atlas.path.name} --all-tokens --head {head}"
         )
     stored = read_all_places(path)
-    queries = len(atlas.tokens(stream=layer_of(atlas, head).queries))
+    queries = len(atlas.tokens(stream=atlas.layer_of(head).queries))
     return wire.AllPoints(queries, stored.places, stored.box)
 
 
@@ -89,7 +88,7 @@ def _columns(
 ) -> "Sequence[NumberColumn | NameColumn]":
     """Make all columns of a map written `when` at once; a column alone costs nearly as much."""
     _, _, heads = find_group(atlas, name, group)
-    layer = layer_of(atlas, heads.heads[0])
+    layer = atlas.layer_of(heads.heads[0])
     like = map_points(atlas, name, group).columns
     streams = list(dict.fromkeys([layer.queries, layer.keys]))
     tokens = [_stream_tokens(atlas, stream) for stream in streams]

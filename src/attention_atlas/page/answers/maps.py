@@ -13,12 +13,10 @@ import pandas as pd
 
 from attention_atlas.layout.methods import DIMS, METHODS
 from attention_atlas.names.errors import PickError, StoreError
-from attention_atlas.names.head import Head
 from attention_atlas.names.token_text import shown_by_stream
 from attention_atlas.page.answers.colours import Points, colour_columns
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.wire import maps as wire
-from attention_atlas.store.manifest import Layer
 from attention_atlas.store.maps import Map, MapHeads, describe, read_map
 from attention_atlas.store.patch_places import places
 from attention_atlas.store.reader import StoredAtlas
@@ -204,19 +202,9 @@ def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:
 
 def map_rows(atlas: StoredAtlas, group: MapHeads, head: str) -> tuple[Numbers, Numbers]:
     """Return the rows of a map's tokens among all queries, and among all keys, of a head."""
-    layer = layer_of(atlas, head)
+    layer = atlas.layer_of(head)
     rows = [
         np.searchsorted(atlas.tokens(stream=stream)["token"].to_numpy(), tokens)
         for stream, tokens in ((layer.queries, group.query_tokens), (layer.keys, group.key_tokens))
     ]
     return rows[0].astype(np.int64), rows[1].astype(np.int64)
-
-
-def layer_of(atlas: StoredAtlas, name: str) -> Layer:
-    """Get the layer of a head by the head's name."""
-    head = Head.parse(name)
-    towers = [tower for tower in atlas.towers if not head.tower or tower.name == head.tower]
-    layer = towers[0].find(head.layer) if towers else None
-    if layer is None:
-        raise PickError(f"there is no {head} in this atlas")
-    return layer

@@ -1,0 +1,206 @@
+"""How does a query find its place among the keys that it attends to?
+
+Of each query's row in its own input a few keys are looked at: the strongest ordinary ones, the
+strongest special ones, and some drawn evenly from all it sees. While a map is made, the map itself
+attends: a key at distance d has the weight 1 / (1 + d²)² of its row. Where the head puts more
+weight on a key than the map does, query and key are drawn together, else pushed apart; this is the
+slope of the Kullback–Leibler divergence of the two rows (of some of the keys in each turn).
+
+What the head puts is taken from logits with mean 0 and spread 1 in each row, so that a head
+that looks at one key only and a head that looks everywhere both tell where all their keys belong.
+Special tokens are apart: ordinary keys are mostly compared among themselves, since a sink would
+hide them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_atlas.layout.sight import Block, Sight
+
+STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
+A_TURN = 20  # of the drawn ones, how many count in one turn
+SHARP = 3.0  # how much sharper the head's rows are than their logits of spread 1
+FALL = 2  # a key at distance d has weight (1 + d²)^−FALL
+WITH_SPECIAL = 0.2  # share of a row's force in which special tokens count like others
+RADIUS = 6.0  # forces are computed on a map of this root mean square radius
+WHOLE = 2.0**32
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Keys that each query looks at, (heads, N, K); the strongest ordinary one comes first."""
+
+    key: Tensor  # int64 numbers of the map's keys
+    logit: Tensor  # with mean 0 and spread 1 over all keys that the query sees
+    seen: Tensor  # bool; the others only fill the row
+    ordinary: Tensor  # bool; seen and not special
+
+    @property
+    def strongest(self) -> Tensor:
+        """The logits with −inf where there is no ordinary key."""
+        return self.logit.masked_fill(~self.ordinary, -torch.inf)
+
+
+def find_looks(queries: Tensor, keys: Tensor, sight: Sight, heads: slice) -> Looks:
+    """Choose the keys that each query of some heads of a layer looks at."""
+    shape = (*queries.shape[:2], STRONGEST + SPECIAL + DRAWN)
+    looks = Looks(
+        torch.zeros(shape, dtype=torch.int64, device=queries.device),
+        torch.zeros(shape, device=queries.device),
+        torch.zeros(shape, dtype=torch.bool, device=queries.device),
+        torch.zeros(shape, dtype=torch.bool, device=queries.device),
+    )
+    for block in sight.blocks:
+        logits = sight.logits(block, queries, keys, heads)
+        number = block.key.clamp_min(0)[None, :, None].expand_as(logits)
+        special = sight.special_keys[number[0]]  # (inputs, n, m)
+        column, seen = _columns(logits, special, _drawn(block))
+        key, logit = number.gather(3, column), _standard(logits, block.seen).gather(3, column)
+        ordinary = seen & ~sight.special_keys[key]
+        inputs, places, numbers = block.rows
+        for to, found in ((looks.key, key), (looks.logit, logit), (looks.seen, seen),
+                          (looks.ordinary, ordinary)):  # fmt: skip
+            to[:, numbers] = found[:, inputs, places]
+    return looks
+
+
+def _columns(logits: Tensor, special: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
+    """Choose columns of rows (heads, inputs, n, m); returns them and which are real, once each."""
+    heads, m = len(logits), logits.shape[3]
+    parts = []
+    for apart, count in ((special, STRONGEST), (~special, SPECIAL)):
+        top = logits.masked_fill(apart, -torch.inf).topk(min(count, m), 3)
+        parts.append((top.indices, top.values > -torch.inf, count))
+    others = drawn.expand(heads, -1, -1, -1)
+    taken = torch.zeros_like(others, dtype=torch.bool)
+    for index, real, _ in parts:
+        for column in range(index.shape[3]):
+            taken |= (others == index[..., column, None]) & real[..., column, None]
+    parts.append((others.clamp_min(0), (others >= 0) & ~taken, DRAWN))
+    return (
+        torch.cat([_filled(index, count) for index, _, count in parts], 3),
+        torch.cat([_filled(real, count) for _, real, count in parts], 3),
+    )
+
+
+def _filled(values: Tensor, count: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, count - values.shape[3]))
+
+
+def _drawn(block: Block) -> Tensor:
+    """Draw columns of each row, evenly from those seen, (inputs, n, DRAWN); −1 where none is left.
+
+    They are equally far from each other; where a row begins is found by hashing, so that no random
+    number is needed.
+    """
+    rank = block.seen.cumsum(2)  # (inputs, n, m)
+    count = rank[..., -1:]
+    part = torch.arange(DRAWN, device=rank.device)
+    row = block.query[..., None].clamp_min(0)
+    luck = (row * 2654435761 % 65536) / 65536  # (inputs, n, 1)
+    wanted = torch.where(count <= DRAWN, part, ((part + luck) * count / DRAWN).long()) + 1
+    column = torch.searchsorted(rank, wanted)
+    return torch.where(wanted <= count, column.clamp_max(block.seen.shape[2] - 1), -1)
+
+
+def _standard(logits: Tensor, seen: Tensor) -> Tensor:
+    """Shift and scale each row to mean 0 and spread 1 over the keys it sees."""
+    count = seen.sum(2, keepdim=True).clamp_min(1)
+    real = logits.where(seen, logits.new_zeros(()))
+    mean = real.sum(3, keepdim=True) / count
+    apart = (logits - mean).where(seen, logits.new_zeros(()))
+    spread = (apart.square().sum(3, keepdim=True) / count).sqrt()
+    return apart / spread.clamp_min(1e-6)
+
+
+# The force ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gaze:
+    """The looks of all queries as rows of one long list of points; heads lie one after another."""
+
+    query: Tensor  # (R,) row of each query
+    key: Tensor  # (K, R) row of each key
+    pull: Tensor  # (K, R) exp(logit); 0 where not seen
+    ordinary: Tensor  # (K, R) 1 or 0
+    heads: int
+
+    def renumbered(self, place: Tensor) -> "Gaze":
+        """Return the same where row r has moved to place[r]."""
+        return Gaze(place[self.query], place[self.key], self.pull, self.ordinary, self.heads)
+
+    def step(self, axes: Tensor, turn: int, length: float, spread: Tensor | None = None) -> Tensor:
+        """Get how far looking moves places (dims, rows); returns the same shape.
+
+        `spread` (heads,) is the root mean square radius of the map, unless these points are all of
+        it. A point moves along its force times `length`, but never past the keys that draw it: the
+        step is divided by 1 + length × the sum of what draws and pushes the point.
+        """
+        columns = self._columns(turn)
+        key = self.key[columns]  # (K, R)
+        rows = key.reshape(-1)
+        gap = torch.stack(
+            [axis[self.query] - axis.index_select(0, rows).view_as(key) for axis in axes]
+        )  # (dims, K, R)
+        pull = self._pull(gap / self._unit(axes, spread)[self.query], columns)
+        mass = torch.zeros_like(axes[0])
+        moved = torch.zeros_like(axes)
+        for to, value in zip((mass, *moved), (pull.abs(), *(gap * pull)), strict=True):
+            to[self.query] = value.sum(0)
+            _scatter(to, rows, value.reshape(-1), -1 if to is not mass else 1)
+        return moved.mul_(-length).div_(mass.mul_(length).add_(1))
+
+    def _pull(self, gap: Tensor, columns: Tensor) -> Tensor:
+        """Get how strongly each pair is drawn together, or pushed apart where negative: (K, R)."""
+        ordinary, wanted = self.ordinary[columns], self.pull[columns]
+        close = 1 / (1 + gap.square().sum(0))
+        shown = close.pow(FALL) * (wanted > 0)
+        excess = (1 - WITH_SPECIAL) * _excess(wanted * ordinary, shown * ordinary)
+        excess += WITH_SPECIAL * _excess(wanted, shown)
+        return excess * close * (2 * FALL)
+
+    def _columns(self, turn: int) -> Tensor:
+        """Choose the strongest columns and some of the drawn ones, others in each turn."""
+        first = STRONGEST + SPECIAL
+        drawn = len(self.key) - first
+        some = torch.arange(A_TURN, device=self.key.device) + turn * A_TURN
+        always = torch.arange(first, device=self.key.device)
+        return torch.cat([always, first + some % drawn])
+
+    def _unit(self, axes: Tensor, spread: Tensor | None) -> Tensor:
+        """Measure the radius of each head's map in units of RADIUS; returns it for each row."""
+        of_head = axes.view(len(axes), self.heads, -1)
+        if spread is None:
+            spread = of_head.var(2, unbiased=False).sum(0).sqrt()
+        return (spread / RADIUS).clamp_min(1e-12).repeat_interleave(of_head.shape[2])
+
+
+def make_gaze(looks: Looks, points: int) -> Gaze:
+    """Number the points of all heads through: queries, then keys, of the first head, and so on."""
+    heads, count, _ = looks.key.shape
+    first = torch.arange(heads, device=looks.key.device)[:, None] * points
+    query = (first + torch.arange(count, device=first.device)).view(-1)
+    key = (looks.key + first[..., None] + count).flatten(0, 1).t().contiguous()
+    ordinary = looks.ordinary.flatten(0, 1).t()
+    top = looks.logit.masked_fill(~looks.seen, -torch.inf).amax(2, keepdim=True)
+    below = (looks.logit - top).masked_fill(~looks.seen, -torch.inf)  # NaN where nothing is seen
+    pull = (SHARP * below.flatten(0, 1).t()).exp().nan_to_num(0.0)
+    return Gaze(query, key, pull, ordinary.to(pull.dtype).contiguous(), heads)
+
+
+def _excess(wanted: Tensor, shown: Tensor) -> Tensor:
+    """Subtract the map's row from the head's row, each divided by its sum; 0 for empty rows."""
+    return wanted / wanted.sum(0).clamp_min(1e-12) - shown / shown.sum(0).clamp_min(1e-12)
+
+
+def _scatter(to: Tensor, row: Tensor, value: Tensor, sign: int) -> None:
+    if not to.is_cuda:
+        to.scatter_add_(0, row, value * sign)
+        return
+    # whole numbers add up to the same sum in any order, so that a run on CUDA repeats
+    whole = torch.zeros(len(to), dtype=torch.int64, device=to.device)
+    whole.scatter_add_(0, row, (value * WHOLE).long())
+    to += whole.to(to.dtype).mul_(sign / WHOLE)

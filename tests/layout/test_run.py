@@ -130,3 +130,32 @@ def test_a_sample_of_long_inputs_takes_their_beginnings() -> None:
     assert (np.diff(rows[rows < 4000]) == 1).all()
     assert {int(row % 4000) for row in rows} == set(range(500))
     assert len(sample(table[:4000], 1500, "inputs", 0)) == 1500
+
+
+def test_a_head_with_nan_has_no_map_and_the_others_do(
+    atlas: Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = type(atlas).queries
+
+    def broken(self: Atlas, head: str, input: int | None = None) -> np.ndarray:
+        vectors = np.array(real(self, head, input))
+        if head == "L1H1":
+            vectors[0, 0] = np.nan
+        return vectors
+
+    monkeypatch.setattr(type(atlas), "queries", broken)
+    made = layout_atlas(atlas, Options("umap"), progress=False, workers=1)
+    assert made.options["not laid out"].startswith("L1H1: vectors with NaN")
+    assert np.isnan(list(made.of("L1H1")[1].values())).all()
+    assert (made.of("L1H1")[0] == made.of("L1H1")[0][0]).all()
+    assert made.of("L1H2")[1]["map.visible"] < 0
+    assert np.isfinite(made.of("L1H0")[0]).all()
+    assert "not laid out" in read_map(atlas.path / "layouts" / "umap-2d.safetensors").options
+
+
+def test_one_token_makes_a_map_without_figures(tmp_path: Path) -> None:
+    atlas = aa.capture("builtin:gpt", ["a"], path=tmp_path / "x.atlas", progress=False)
+    made = layout_atlas(atlas, Options("umap"), progress=False)
+    places, figures = made.of("L0H0")
+    assert np.isfinite(places).all()
+    assert np.isnan(figures["map.strongest"])

@@ -46,6 +46,8 @@ def layout(
 
     opened = open_atlas(atlas)
     placed = opened.layout(method, dims, joint=joint, tokens=tokens, seed=seed, device=device)
+    if "not laid out" in placed.options:
+        print(f"not laid out: {placed.options['not laid out']}", file=sys.stderr)
     if all_tokens:
         for trouble in opened.place_all(method, dims, heads=heads, device=device):
             print(trouble, file=sys.stderr)

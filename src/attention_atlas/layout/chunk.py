@@ -16,7 +16,6 @@ from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighb
 from attention_atlas.layout.plan import Options, Task, made_of_attention
 from attention_atlas.layout.sample import Numbers
 from attention_atlas.layout.sight import Sight, read_sight
-from attention_atlas.names.errors import InputError
 from attention_atlas.names.head import Head
 from attention_atlas.store.files import Array
 from attention_atlas.store.maps import FIGURES, pack
@@ -26,7 +25,10 @@ from attention_atlas.store.reader import StoredAtlas
 def make_chunk(
     atlas: StoredAtlas, options: Options, task: Task, heads: tuple[str, ...]
 ) -> dict[str, Array]:
-    """Lay out some heads of a task; gives the arrays of a map, one row a head."""
+    """Lay out some heads of a task; gives the arrays of a map, one row a head.
+
+    `bad` are heads whose vectors hold NaN or infinity: they have no map, the others do.
+    """
     device = torch.device(options.device)
 
     def read(vectors: Callable[[str], Array], rows: Numbers) -> Tensor:
@@ -34,11 +36,10 @@ def make_chunk(
         return torch.from_numpy(stacked).to(device).float()
 
     queries, keys = read(atlas.queries, task.queries), read(atlas.keys, task.keys)
-    try:
-        joint = join(queries, keys, options.joint)
-        points = as_points(joint.points(queries, keys), joint.metric)
-    except InputError as problem:
-        raise InputError(f"heads {heads[0]} to {heads[-1]}: {problem}") from problem
+    bad = ~(queries.isfinite().all(2).all(1) & keys.isfinite().all(2).all(1))  # (heads,)
+    queries[bad], keys[bad] = 0, 0  # all points of such a head fall on one place
+    joint = join(queries, keys, options.joint)
+    points = as_points(joint.points(queries, keys), joint.metric)
     sights = list(_sights(atlas, task, heads, device))
     near: Neighbours | AttentionGraph
     neighbours = METHODS[options.method].neighbours
@@ -50,11 +51,14 @@ def make_chunk(
     inputs = TokenInputs(sights[0][0].query_inputs, sights[0][0].key_inputs)
     figures = fidelity(points, Dots(queries, keys, inputs), sights, places, options.seed)
     packed, box = pack(places.cpu().numpy())
+    fidelities = torch.stack([figures[name] for name in FIGURES], 1).float()
+    fidelities[bad] = torch.nan
     return {
         "places": packed,
         "box": box,
         "c": joint.c.cpu().numpy(),
-        "fidelity": torch.stack([figures[name] for name in FIGURES], 1).float().cpu().numpy(),
+        "fidelity": fidelities.cpu().numpy(),
+        "bad": bad.cpu().numpy(),
     }
 
 

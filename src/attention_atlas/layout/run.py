@@ -121,11 +121,12 @@ def run_chunk(asked: Mapping[str, Any]) -> Contents:
 
 
 def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:
-    groups = {}
+    groups, bad = {}, list[str]()
     options = layout.options
     for number, task in enumerate(layout.tasks):
         parts = [journal.arrays(chunk) for chunk, (of, _) in enumerate(chunks) if of == number]
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        bad += [task.heads[head] for head in np.flatnonzero(arrays.pop("bad"))]
         groups[task.group] = MapHeads(
             heads=task.heads, query_tokens=task.tokens[0], key_tokens=task.tokens[1], **arrays
         )
@@ -137,6 +138,10 @@ def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:
         "neighbours": METHODS[options.method].neighbours,
         "torch": str(torch.__version__),
     }
+    if bad:
+        recorded["not laid out"] = (
+            f"{', '.join(bad)}: vectors with NaN or infinity; capture the model in float32"
+        )
     return Map(recorded, groups)
 
 

@@ -69,9 +69,10 @@ def _short(model: str) -> str:
 def _home() -> Path:
     """Get the folder of the demo: in the user's cache, or temporary if that cannot be written to.
 
-    Its name has the version and a hash of the sentences, so that an old one is never used.
+    Its name has the version and a hash of sentences and maps, so that an old one is never used.
     """
-    key = hashlib.sha256((DATA / "sentences.txt").read_bytes()).hexdigest()[:8]
+    parts = (file.read_bytes() for file in sorted(DATA.iterdir()) if file.is_file())
+    key = hashlib.sha256(b"".join(parts)).hexdigest()[:8]
     cache = platformdirs.user_cache_path("attention-atlas", appauthor=False)
     home = cache / f"demo-{version('attention-atlas')}-{key}"
     try:

@@ -59,8 +59,9 @@ def six_maps(queries: Tensor, keys: Tensor, sight: Sight, joint: str) -> dict[st
     points = as_points(joined.points(queries, keys), joined.metric)
     near: Neighbours | AttentionGraph
     if joint == "attention":
-        looks = find_looks(queries, keys, sight, slice(0, len(queries)))
-        near = attention_graph(queries, keys, looks, sight)
+        every = slice(0, len(queries))
+        looks = find_looks(queries, keys, sight, every)
+        near = attention_graph(queries, keys, looks, [(sight, every, every)])
     else:
         near = find_neighbours(points, max(method.neighbours for method in METHODS.values()))
     times["ties"] = clock() - begin

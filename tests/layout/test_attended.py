@@ -23,8 +23,9 @@ HEADS = slice(0, 4)
 
 
 def graph_of(dots: Dots, sight: Sight) -> AttentionGraph:
-    found = find_looks(dots.queries, dots.keys, sight, slice(0, len(dots.queries)))
-    return attention_graph(dots.queries, dots.keys, found, sight)
+    heads = slice(0, len(dots.queries))
+    found = find_looks(dots.queries, dots.keys, sight, heads)
+    return attention_graph(dots.queries, dots.keys, found, [(sight, heads, heads)])
 
 
 def start_of(dots: Dots) -> Tensor:
@@ -124,6 +125,23 @@ def test_no_tie_of_one_input_breaks_the_mask() -> None:
     assert own.any()
     assert (key[own] <= query[own]).all()
     assert (~own).any()  # ties over the corpus are there too
+
+
+def test_layers_with_other_masks_keep_to_their_own() -> None:
+    dots = some(2, [30, 12, 25])
+    sights = [(sight_of(dots, causal), slice(0, 1), slice(head, head + 1))
+              for head, causal in enumerate((False, True))]  # fmt: skip
+    found = [
+        find_looks(dots.queries[here], dots.keys[here], sight, of) for sight, of, here in sights
+    ]
+    both = looks.Looks(*(torch.cat([getattr(part, name) for part in found])
+                         for name in ("key", "logit", "seen", "ordinary")))  # fmt: skip
+    graph = attention_graph(dots.queries, dots.keys, both, sights).graph
+    for head, forbidden in enumerate((False, True)):
+        mine = (graph.row // 134 == head) & (graph.row % 134 < 67) & (graph.column % 134 >= 67)
+        query, key = graph.row[mine] % 134, graph.column[mine] % 134 - 67
+        own = dots.tokens.query[query] == dots.tokens.key[key]
+        assert bool((key[own] <= query[own]).all()) == forbidden
 
 
 def test_the_graph_is_symmetric_and_heads_do_not_touch() -> None:

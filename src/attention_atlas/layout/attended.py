@@ -24,7 +24,7 @@ from attention_atlas.layout.fuzzy import fade, memberships
 from attention_atlas.layout.graph import Graph, from_ties
 from attention_atlas.layout.looks import Gaze, Looks, make_gaze
 from attention_atlas.layout.neighbours import best_partners, find_neighbours
-from attention_atlas.layout.sight import Sight
+from attention_atlas.layout.sight import Sights
 
 ALIKE, ACROSS = 14, 15  # ties of each point
 ATTENDED_SUM, SPECIAL_SUM = 2.6, 1.2  # what the attended ties of a query add up to
@@ -38,17 +38,13 @@ class AttentionGraph:
 
     graph: Graph
     gaze: Gaze
-    heads: int
 
 
 Ties = tuple[Tensor, Tensor, Tensor]  # source, target (rows of the graph), weight
 
 
-def attention_graph(queries: Tensor, keys: Tensor, looks: Looks, sight: Sight) -> AttentionGraph:
-    """Make the graph of queries (heads, N, width) and keys (heads, M, width).
-
-    `sight` is that of any layer whose masks these heads have.
-    """
+def attention_graph(queries: Tensor, keys: Tensor, looks: Looks, sights: Sights) -> AttentionGraph:
+    """Make the graph of queries (heads, N, width) and keys (heads, M, width)."""
     heads, count = queries.shape[:2]
     points = count + keys.shape[1]
     kin = fit_kinship(queries, keys)
@@ -61,12 +57,12 @@ def attention_graph(queries: Tensor, keys: Tensor, looks: Looks, sight: Sight) -
         _attended(looks, points, False),
         _alike(alike_queries, points, 0),
         _alike(alike_keys, points, count),
-        _across(*to_keys, sight, points, True),
-        _across(*to_queries, sight, points, False),
+        _across(*to_keys, sights, points, True),
+        _across(*to_queries, sights, points, False),
     ]
     source, target, weight = (torch.cat(parts) for parts in zip(*pieces, strict=True))
     graph = from_ties(source, target, weight, heads * points)
-    return AttentionGraph(graph, make_gaze(looks, points), heads)
+    return AttentionGraph(graph, make_gaze(looks, points))
 
 
 def _attended(looks: Looks, points: int, ordinary: bool) -> Ties:
@@ -91,14 +87,16 @@ def _alike(vectors: Tensor, points: int, first: int) -> Ties:
     return _kept(source + first, near.index + first, memberships(near) * ALIKE_BY, points)
 
 
-def _across(index: Tensor, score: Tensor, sight: Sight, points: int, queries: bool) -> Ties:
+def _across(index: Tensor, score: Tensor, sights: Sights, points: int, queries: bool) -> Ties:
     """Tie points to their best partners over the map, but for those that the mask forbids."""
     mine = torch.arange(index.shape[1], device=index.device)[:, None].expand_as(index)
     query, key = (mine, index) if queries else (index, mine)
-    own = sight.query_inputs[query] == sight.key_inputs[key]
     weight = fade(score[..., :1] - score, score.new_full((1,), math.log2(index.shape[2] + 1)))
-    weight = weight.masked_fill(own & ~sight.sees(query, key), 0)
-    return _kept(query, key + len(sight.query_inputs), weight * ACROSS_BY, points)
+    inputs, of_keys = sights[0][0].query_inputs, sights[0][0].key_inputs  # alike in all layers
+    for sight, _, here in sights:
+        own = inputs[query[here]] == of_keys[key[here]]
+        weight[here] = weight[here].masked_fill(own & ~sight.sees(query[here], key[here]), 0)
+    return _kept(query, key + len(inputs), weight * ACROSS_BY, points)
 
 
 def _kept(source: Tensor, target: Tensor, weight: Tensor, points: int) -> Ties:

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.attended import AttentionGraph, attention_graph
-from attention_atlas.layout.fidelity import Dots, Sights, TokenInputs, fidelity
+from attention_atlas.layout.fidelity import Dots, TokenInputs, fidelity
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.looks import Looks, find_looks
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
 from attention_atlas.layout.plan import Options, Task, made_of_attention
 from attention_atlas.layout.sample import Numbers
-from attention_atlas.layout.sight import Sight, read_sight
+from attention_atlas.layout.sight import Sight, Sights, read_sight
 from attention_atlas.names.head import Head
 from attention_atlas.store.files import Array
 from attention_atlas.store.maps import FIGURES, pack
@@ -44,7 +44,7 @@ def make_chunk(
     near: Neighbours | AttentionGraph
     neighbours = METHODS[options.method].neighbours
     if made_of_attention(vars(options)):
-        near = attention_graph(queries, keys, looks_of(queries, keys, sights), sights[0][0])
+        near = attention_graph(queries, keys, looks_of(queries, keys, sights), sights)
     else:
         near = find_neighbours(points, neighbours or 1, joint.metric)
     places = lay_out(points, options.method, options.dims, near, options.seed)

@@ -19,7 +19,6 @@ Seven figures for each head, for the map, for PCA and for the same places shuffl
 The first two in the full space say what the projection started from.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,7 +26,7 @@ from torch import Tensor
 
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.pca import pca
-from attention_atlas.layout.sight import Block, Sight
+from attention_atlas.layout.sight import Block, Sight, Sights
 from attention_atlas.store.maps import OF_A_MAP
 
 NEIGHBOURS = 15
@@ -44,9 +43,6 @@ class TokenInputs:
 
     query: Tensor  # (N,)
     key: Tensor  # (M,)
-
-
-Sights = Sequence[tuple[Sight, slice, slice]]  # sight, its heads in the layer, its heads here
 
 
 def fidelity(

@@ -37,11 +37,6 @@ class Looks:
     seen: Tensor  # bool; the others only fill the row
     ordinary: Tensor  # bool; seen and not special
 
-    @property
-    def strongest(self) -> Tensor:
-        """The logits with −inf where there is no ordinary key."""
-        return self.logit.masked_fill(~self.ordinary, -torch.inf)
-
 
 def find_looks(queries: Tensor, keys: Tensor, sight: Sight, heads: slice) -> Looks:
     """Choose the keys that each query of some heads of a layer looks at."""

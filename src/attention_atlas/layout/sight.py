@@ -5,7 +5,7 @@ logits of a block are one matrix product for all heads. A long input is a block 
 rows at a time. What is seen comes from the masks as captured; a bias is added to the logits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -119,6 +119,9 @@ class Sight:
         if block.added is not None:
             logits += block.added[heads] if len(block.added) > 1 else block.added
         return logits.masked_fill_(~block.seen, -torch.inf)
+
+
+Sights = Sequence[tuple[Sight, slice, slice]]  # a layer's, which of its heads, their places here
 
 
 def read_sight(atlas: StoredAtlas, head: str, points: Points, device: torch.device) -> Sight:

@@ -240,8 +240,10 @@ def test_new_inputs_stand_near_what_they_attend_to_and_the_map_stays(minilm: Dot
     assert after.mean() > 0.7
     assert torch.equal(known.places, places)
     again = find_looks(old.queries, old.keys, sight_of(old), HEADS)
-    stays = (known.place(old.queries, old.keys, again, "umap") == places).all(2)
-    assert stays.float().mean() > 0.95  # a copy of several equal tokens may lie at any of them
+    stays = (known.place(old.queries, old.keys, again, "umap") == places).all(2).float().mean(1)
+    # Of equal tokens a copy may lie at any; in the first layer many are (a word and its position).
+    assert stays[0] > 0.1
+    assert (stays[1:] > 0.9).all()
 
 
 # Planted patterns ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from attention_atlas.layout.joint import join
 from attention_atlas.layout.looks import find_looks
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
-from attention_atlas.layout.sight import Points, Sight, plain_sight
+from attention_atlas.layout.sight import MapTokens, Sight, plain_sight
 
 
 def clock() -> float:
@@ -40,7 +40,7 @@ def material(path: Path, heads: int, tokens: int) -> tuple[Tensor, Tensor, Sight
     special = np.tile(stored["special"], times)[:tokens].astype(bool)
     inputs = inputs.astype(np.int64)
     place = np.arange(tokens) - np.searchsorted(inputs, inputs)
-    points = Points(inputs, inputs, place, place, special, special)
+    points = MapTokens(inputs, inputs, place, place, special, special)
     numbers = torch.Generator().manual_seed(0)
     sides: list[list[Tensor]] = [[], []]
     for head in range(heads):

@@ -109,7 +109,7 @@ def test_a_killed_run_resumes_and_gives_the_same_bytes(
 
     real, calls = HeadMap.place_block, []
 
-    def dies_at_the_third(self: HeadMap, block: rest.Block) -> Float32:
+    def dies_at_the_third(self: HeadMap, block: rest.TokenBlock) -> Float32:
         calls.append(block)
         if len(calls) == 3:
             raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_atlas.layout.fidelity import Dots, TokenInputs
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.neighbours import as_points
-from attention_atlas.layout.sight import Points, Sight, plain_sight
+from attention_atlas.layout.sight import MapTokens, Sight, plain_sight
 
 NOUNS = """doctor child river engine teacher fox queen market letter storm bridge coin brother
 garden theory camera village planet kitchen violin border recipe captain forest wallet museum"""
@@ -91,7 +91,7 @@ def sight_of(dots: Dots, causal: bool = False, special: Sequence[int] = ()) -> S
     inputs = dots.tokens.query.numpy()
     position = np.arange(len(inputs)) - np.searchsorted(inputs, inputs)
     apart = np.isin(position, special)
-    points = Points(inputs, inputs, position, position, apart, apart)
+    points = MapTokens(inputs, inputs, position, position, apart, apart)
     return plain_sight(points, causal, torch.device("cpu"))
 
 
@@ -102,7 +102,7 @@ def joined(dots: Dots) -> Tensor:
 
 
 def gap() -> Tensor:
-    """Points (1, 1000, 16): queries nine times as long as the keys they are joined with."""
+    """MapTokens (1, 1000, 16): queries nine times as long as the keys they are joined with."""
     numbers = torch.Generator().manual_seed(2)
     base = torch.randn(25, 16, generator=numbers)[torch.arange(500) % 25]
     queries = 3 * (base + 0.4 * torch.randn(500, 16, generator=numbers))[None]
@@ -111,7 +111,7 @@ def gap() -> Tensor:
 
 
 def spiral() -> Tensor:
-    """Points (1, 1500, 16) along a spiral of positions, as sinusoidal codes make one."""
+    """MapTokens (1, 1500, 16) along a spiral of positions, as sinusoidal codes make one."""
     position = torch.linspace(0, 1, 1500)[:, None]
     turns = position * torch.tensor([1.0, 2.0, 4.0, 8.0]) * 2 * torch.pi
     numbers = torch.Generator().manual_seed(0)
@@ -123,7 +123,7 @@ def spiral() -> Tensor:
 
 
 def clusters() -> tuple[Tensor, Tensor]:
-    """Points (1, 1200, 24) in 12 clusters of offsets, and the cluster of each."""
+    """MapTokens (1, 1200, 24) in 12 clusters of offsets, and the cluster of each."""
     numbers = torch.Generator().manual_seed(1)
     label = torch.arange(1200) % 12
     centre = torch.randn(12, 24, generator=numbers)

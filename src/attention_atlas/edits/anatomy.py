@@ -21,7 +21,7 @@ DOORS = ("named", "eager")  # ways in which all attention passes through the doo
 
 
 @dataclass(frozen=True)
-class Layer:
+class ModelLayer:
     """One attention layer of a model."""
 
     tower: str
@@ -57,7 +57,7 @@ class Anatomy:
     way: str
     fast: bool
     alone: bool  # inputs run one at a time
-    layers: tuple[Layer, ...]
+    layers: tuple[ModelLayer, ...]
 
     @cached_property
     def towers(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Anatomy:
         return tuple(dict.fromkeys(layer.tower for layer in self.layers))
 
     @cached_property
-    def by_site(self) -> dict[tuple[str, int], Layer]:
+    def by_site(self) -> dict[tuple[str, int], ModelLayer]:
         """Return the layers by module and visit."""
         return {(layer.module, layer.visit): layer for layer in self.layers}
 
@@ -80,10 +80,10 @@ def anatomy_of(trial: Trial, batch: int) -> Anatomy:
     return Anatomy(trial.way, trial.fast, trial.alone, layers)
 
 
-def _layer(calls: LayerCalls, trial: Trial, batch: int) -> Layer:
+def _layer(calls: LayerCalls, trial: Trial, batch: int) -> ModelLayer:
     first = calls.first
     several = len(calls.steps[0]) > 1 or len(first.query) != batch
-    return Layer(
+    return ModelLayer(
         trial.names[calls.tower_key], calls.number, first.module, first.visit,
         first.query.shape[1], first.key.shape[1], first.query.shape[3],
         first.value.shape[3], first.cross, several,

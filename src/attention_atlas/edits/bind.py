@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from attention_atlas.edits.anatomy import DOORS, Anatomy, Layer
+from attention_atlas.edits.anatomy import DOORS, Anatomy, ModelLayer
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.hooks import Bound
 from attention_atlas.edits.inputs import Given, thaw
@@ -52,7 +52,7 @@ def with_references(edits: Sequence[Edit], corpus: Sequence[Given]) -> list[Edit
 
 
 def _refuse(
-    loaded: Loaded, edit: Edit, heads: dict[Layer, tuple[int, ...]], known: Anatomy
+    loaded: Loaded, edit: Edit, heads: dict[ModelLayer, tuple[int, ...]], known: Anatomy
 ) -> None:
     name = type(loaded.model).__name__
     if known.way not in DOORS and edit.stage != Stage.output:
@@ -69,7 +69,7 @@ def _refuse(
         )
 
 
-def _reference(edit: Edit, heads: dict[Layer, tuple[int, ...]]) -> Reference | None:
+def _reference(edit: Edit, heads: dict[ModelLayer, tuple[int, ...]]) -> Reference | None:
     if edit.references is None:
         return None
     by_site = {(layer.module, layer.visit): picked for layer, picked in heads.items()}

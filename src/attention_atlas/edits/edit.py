@@ -18,7 +18,7 @@ from attention_atlas.names.errors import InputError
 from attention_atlas.names.head import Head
 
 if TYPE_CHECKING:
-    from attention_atlas.edits.anatomy import Layer
+    from attention_atlas.edits.anatomy import ModelLayer
     from attention_atlas.edits.here import Here
     from attention_atlas.edits.inputs import Given
     from attention_atlas.record.watch.door import Passing
@@ -62,7 +62,7 @@ class Edit:
         """Return the inputs of its reference run: () if still to be chosen, None if it has none."""
         return None
 
-    def check(self, heads: "dict[Layer, tuple[int, ...]]") -> None:
+    def check(self, heads: "dict[ModelLayer, tuple[int, ...]]") -> None:
         """Refuse what cannot be done with these heads of the model at hand."""
 
     def before(self, passing: "Passing", here: "Here") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.inputs import Given
 
@@ -35,7 +35,7 @@ class Here:
     """One attention call, as one edit sees it."""
 
     edit: Edit
-    layer: Layer
+    layer: ModelLayer
     heads: tuple[int, ...]
     batch: Batch
     first: int

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.here import Batch, Here
 from attention_atlas.edits.inputs import Given
@@ -26,7 +26,7 @@ class Bound:
     """An edit, and what it is in one model."""
 
     edit: Edit
-    heads: dict[Layer, tuple[int, ...]]
+    heads: dict[ModelLayer, tuple[int, ...]]
     reference: Reference | None
 
 
@@ -42,7 +42,7 @@ class Stack:
         self.own: dict[int, Given] = {}
         self.batch = Batch(1)
         ordered = sorted(bound, key=lambda each: each.edit.stage)  # stable: the order of the list
-        self._by_site: dict[Site, list[tuple[Bound, Layer]]] = {}
+        self._by_site: dict[Site, list[tuple[Bound, ModelLayer]]] = {}
         for each in ordered:
             for layer in each.heads:
                 site = layer.module, layer.visit
@@ -118,7 +118,7 @@ class Outside:
         self.stack.on_call(passing)
 
 
-def _here(bound: Bound, layer: Layer, passing: Passing, batch: Batch, part: int) -> Here:
+def _here(bound: Bound, layer: ModelLayer, passing: Passing, batch: Batch, part: int) -> Here:
     queries, keys = passing.query.shape[2], passing.key.shape[2]
     # A tower that keeps no cache, as an encoder, has as many keys as queries.
     first = batch.past if layer.cross or keys != queries else 0

@@ -7,16 +7,16 @@
 import re
 from collections.abc import Iterable
 
-from attention_atlas.edits.anatomy import Anatomy, Layer
+from attention_atlas.edits.anatomy import Anatomy, ModelLayer
 from attention_atlas.edits.edit import ALL
 from attention_atlas.names.errors import PickError
 
 _NAME = re.compile(r"(?:(?P<tower>[\w-]+)\.)?L(?P<layer>\d+)(?:H(?P<head>\d+))?")
 
 
-def heads_by_layer(names: Iterable[str], anatomy: Anatomy) -> dict[Layer, tuple[int, ...]]:
+def heads_by_layer(names: Iterable[str], anatomy: Anatomy) -> dict[ModelLayer, tuple[int, ...]]:
     """Return the heads that are named, by layer; a head that the model lacks is a PickError."""
-    picked: dict[Layer, set[int]] = {}
+    picked: dict[ModelLayer, set[int]] = {}
     for name in names:
         if name == ALL:
             for layer in anatomy.layers:
@@ -27,7 +27,7 @@ def heads_by_layer(names: Iterable[str], anatomy: Anatomy) -> dict[Layer, tuple[
     return {layer: tuple(sorted(heads)) for layer, heads in picked.items()}
 
 
-def _pick(name: str, anatomy: Anatomy) -> tuple[Layer, int | None]:
+def _pick(name: str, anatomy: Anatomy) -> tuple[ModelLayer, int | None]:
     match = _NAME.fullmatch(name)
     if not match:
         raise PickError(

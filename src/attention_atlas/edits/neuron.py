@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit, Stage, head_names, numbers
 from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.shared import refuse_shared
@@ -32,7 +32,7 @@ class Neuron(Edit):
         """Tell that vectors are changed before attention."""
         return Stage.vectors
 
-    def check(self, heads: dict[Layer, tuple[int, ...]]) -> None:
+    def check(self, heads: dict[ModelLayer, tuple[int, ...]]) -> None:
         """Refuse neurons that are not there, and keys that other heads share."""
         refuse_shared(self.side, heads, bool(self.shared))
         for layer, named in heads.items():

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit, Stage, head_names, numbers
 from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.inputs import Given, freeze_all
@@ -55,7 +55,7 @@ class Patch(Edit):
         """Return the other input."""
         return self.from_
 
-    def check(self, heads: dict[Layer, tuple[int, ...]]) -> None:
+    def check(self, heads: dict[ModelLayer, tuple[int, ...]]) -> None:
         """Refuse keys and values that heads share which are not named."""
         refuse_shared(self.what, heads, bool(self.shared))
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit, Stage, head_names, numbers
 from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.seen import seen_keys
@@ -45,7 +45,7 @@ class Pattern(Edit):
         """Tell whether inputs must run unpadded: a matrix fits one length."""
         return not isinstance(self.pattern, str)
 
-    def check(self, heads: dict[Layer, tuple[int, ...]]) -> None:
+    def check(self, heads: dict[ModelLayer, tuple[int, ...]]) -> None:
         """Refuse patterns along one text where queries and keys are of two."""
         cross = next((layer for layer in heads if layer.cross), None)
         if cross is not None and self.pattern in NAMED and self.pattern != "even":

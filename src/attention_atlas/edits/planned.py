@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from attention_atlas.edits.anatomy import Anatomy, Layer
+from attention_atlas.edits.anatomy import Anatomy, ModelLayer
 from attention_atlas.edits.bind import MOST, bind, with_references
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.hooks import Stack
@@ -34,7 +34,7 @@ def needs_lone_inputs(edits: Sequence[Edit]) -> bool:
 def planned_stack(planned: Mapping[str, Any], loaded: Loaded) -> Stack:
     """Return the edits of a plan, ready to be applied to the model."""
     raw = planned["anatomy"]
-    known = Anatomy(**{**raw, "layers": tuple(Layer(**layer) for layer in raw["layers"])})
+    known = Anatomy(**{**raw, "layers": tuple(ModelLayer(**layer) for layer in raw["layers"])})
     return Stack(bind(loaded, read_edits(planned["edits"]), known))
 
 

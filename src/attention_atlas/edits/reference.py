@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.inputs import Given
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.watch.door import Passing
@@ -28,7 +28,7 @@ class Reference:
     inputs: tuple[Given, ...] = ()
     kept: dict[tuple[Site, int, str], dict[Given, Tensor]] = field(default_factory=dict)
 
-    def read(self, layer: Layer, part: int, side: str) -> list[Tensor]:
+    def read(self, layer: ModelLayer, part: int, side: str) -> list[Tensor]:
         """Return what was kept of a layer's call, one tensor for each reference input."""
         kept = self.kept.get(((layer.module, layer.visit), part, side), {})
         if len(kept) < len(set(self.inputs)):

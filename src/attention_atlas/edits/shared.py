@@ -4,11 +4,11 @@ A key belongs to a group of heads. An edit that names only some heads of a group
 it says `shared=True`: then it touches all of them.
 """
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.names.errors import InputError
 
 
-def refuse_shared(side: str, heads: dict[Layer, tuple[int, ...]], shared: bool) -> None:
+def refuse_shared(side: str, heads: dict[ModelLayer, tuple[int, ...]], shared: bool) -> None:
     """Refuse an edit of a key or value that others share and that does not say so."""
     if shared or side not in ("key", "value"):
         return

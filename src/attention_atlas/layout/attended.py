@@ -22,7 +22,7 @@ from torch import Tensor
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.fuzzy import fade, memberships
 from attention_atlas.layout.graph import Graph, from_ties
-from attention_atlas.layout.looks import Gaze, Looks, make_gaze
+from attention_atlas.layout.looks import LookForce, Looks, make_gaze
 from attention_atlas.layout.neighbours import best_partners, find_neighbours
 from attention_atlas.layout.sight import Sights
 
@@ -37,7 +37,7 @@ class AttentionGraph:
     """The ties of all points of some heads, and what each query looks at."""
 
     graph: Graph
-    gaze: Gaze
+    gaze: LookForce
 
 
 Ties = tuple[Tensor, Tensor, Tensor]  # source, target (rows of the graph), weight

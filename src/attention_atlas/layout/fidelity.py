@@ -26,7 +26,7 @@ from torch import Tensor
 
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.pca import pca
-from attention_atlas.layout.sight import Block, Sight, Sights
+from attention_atlas.layout.sight import Sight, SightBlock, Sights
 from attention_atlas.store.maps import OF_A_MAP
 
 NEIGHBOURS = 15
@@ -148,7 +148,7 @@ def baseline(dots: Dots, sights: Sights) -> dict[str, Tensor]:
     return {"chance": chance.mean, "to_special": special.mean}
 
 
-def _judged(sight: Sight, block: Block) -> tuple[Tensor, Tensor]:
+def _judged(sight: Sight, block: SightBlock) -> tuple[Tensor, Tensor]:
     """Get the rows whose strongest key is judged (inputs, n), and the keys that count for it."""
     ordinary = block.seen & ~sight.special_keys[block.key.clamp_min(0)][:, None]
     rows = (block.query >= 0) & ~sight.special_queries[block.query.clamp_min(0)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.sight import Block, Sight
+from attention_atlas.layout.sight import Sight, SightBlock
 
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
 A_TURN = 20  # of the drawn ones, how many count in one turn
@@ -84,7 +84,7 @@ def _filled(values: Tensor, count: int) -> Tensor:
     return torch.nn.functional.pad(values, (0, count - values.shape[3]))
 
 
-def _drawn(block: Block) -> Tensor:
+def _drawn(block: SightBlock) -> Tensor:
     """Draw columns of each row, evenly from those seen, (inputs, n, DRAWN); −1 where none is left.
 
     They are equally far from each other; where a row begins is found by hashing, so that no random
@@ -114,7 +114,7 @@ def _standard(logits: Tensor, seen: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Gaze:
+class LookForce:
     """The looks of all queries as rows of one long list of points; heads lie one after another."""
 
     query: Tensor  # (R,) row of each query
@@ -123,9 +123,9 @@ class Gaze:
     ordinary: Tensor  # (K, R) 1 or 0
     heads: int
 
-    def renumbered(self, place: Tensor) -> "Gaze":
+    def renumbered(self, place: Tensor) -> "LookForce":
         """Return the same where row r has moved to place[r]."""
-        return Gaze(place[self.query], place[self.key], self.pull, self.ordinary, self.heads)
+        return LookForce(place[self.query], place[self.key], self.pull, self.ordinary, self.heads)
 
     def step(self, axes: Tensor, turn: int, length: float, spread: Tensor | None = None) -> Tensor:
         """Get how far looking moves places (dims, rows); returns the same shape.
@@ -173,7 +173,7 @@ class Gaze:
         return (spread / RADIUS).clamp_min(1e-12).repeat_interleave(of_head.shape[2])
 
 
-def make_gaze(looks: Looks, points: int) -> Gaze:
+def make_gaze(looks: Looks, points: int) -> LookForce:
     """Number the points of all heads through: queries, then keys, of the first head, and so on."""
     heads, count, _ = looks.key.shape
     first = torch.arange(heads, device=looks.key.device)[:, None] * points
@@ -183,7 +183,7 @@ def make_gaze(looks: Looks, points: int) -> Gaze:
     top = looks.logit.masked_fill(~looks.seen, -torch.inf).amax(2, keepdim=True)
     below = (looks.logit - top).masked_fill(~looks.seen, -torch.inf)  # NaN where nothing is seen
     pull = (SHARP * below.flatten(0, 1).t()).exp().nan_to_num(0.0)
-    return Gaze(query, key, pull, ordinary.to(pull.dtype).contiguous(), heads)
+    return LookForce(query, key, pull, ordinary.to(pull.dtype).contiguous(), heads)
 
 
 def _excess(wanted: Tensor, shown: Tensor) -> Tensor:

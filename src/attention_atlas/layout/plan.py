@@ -17,7 +17,7 @@ from attention_atlas.layout.estimate import TOKENS
 from attention_atlas.layout.joint import JOINTS
 from attention_atlas.layout.methods import METHODS, find_method
 from attention_atlas.layout.sample import Numbers, sample
-from attention_atlas.layout.sight import Points, Sight
+from attention_atlas.layout.sight import MapTokens, Sight
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import StoredAtlas
 
@@ -59,7 +59,7 @@ class Task:
     queries: Numbers  # which rows of the atlas's queries, and of its keys
     keys: Numbers
     tokens: tuple[Numbers, Numbers]  # their token numbers
-    points: Points
+    points: MapTokens
     sights: dict[tuple[str, int], Sight] = field(default_factory=dict)  # by layer, once read
 
 
@@ -89,7 +89,7 @@ def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
     return tasks
 
 
-def points_of(tables: list[pd.DataFrame], rows: list[Numbers]) -> Points:
+def points_of(tables: list[pd.DataFrame], rows: list[Numbers]) -> MapTokens:
     """Describe some rows of the tables of queries and of keys: inputs, positions, special."""
     inputs, positions, special = [], [], []
     for table, picked in zip(tables, rows, strict=True):
@@ -97,7 +97,7 @@ def points_of(tables: list[pd.DataFrame], rows: list[Numbers]) -> Points:
         inputs.append(of_input[picked])
         positions.append(picked - np.searchsorted(of_input, inputs[-1]))
         special.append(table["special"].to_numpy(bool)[picked])
-    return Points(inputs[0], inputs[1], positions[0], positions[1], special[0], special[1])
+    return MapTokens(inputs[0], inputs[1], positions[0], positions[1], special[0], special[1])
 
 
 Chunk = tuple[int, slice]  # which task, which of its heads

@@ -49,7 +49,7 @@ Watch = Callable[[int, int], None]  # takes tokens done, tokens in all; may rais
 
 
 @dataclass(frozen=True)
-class Block:
+class TokenBlock:
     """Rows `first` to `last` of one side of a head in one file of vectors."""
 
     side: str
@@ -86,9 +86,9 @@ class HeadMap:
         """Count the queries and keys of the head."""
         return sum(map(sum, self.sizes.values()))
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[TokenBlock]:
         return [
-            Block(side, shard, first, min(first + BLOCK, size))
+            TokenBlock(side, shard, first, min(first + BLOCK, size))
             for side in SIDES
             for shard, size in enumerate(self.sizes[side])
             for first in range(0, size, BLOCK)
@@ -150,7 +150,7 @@ class HeadMap:
         places = torch.from_numpy(self.places[None]).to(self.device)
         return AttentionMap(queries, keys, places, often=True)
 
-    def place_block(self, block: Block) -> Float32:
+    def place_block(self, block: TokenBlock) -> Float32:
         """Place the tokens of a block; returns (rows, dims)."""
         rows = slice(block.first, block.last)
         vectors = self.atlas.in_shard(block.shard, block.side, self.head, rows)
@@ -280,5 +280,5 @@ def heads_to_place(layout: Map, path: Path, heads: Sequence[str] | None = None) 
                 yield head
 
 
-def _size(block: Block) -> int:
+def _size(block: TokenBlock) -> int:
     return block.last - block.first

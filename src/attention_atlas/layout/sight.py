@@ -24,7 +24,7 @@ CELLS = 1 << 20  # of one block: inputs × rows × keys
 
 
 @dataclass(frozen=True)
-class Points:
+class MapTokens:
     """The tokens of a map: their inputs, positions in the stream, and which are special."""
 
     query_inputs: Numbers
@@ -36,7 +36,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Block:
+class SightBlock:
     """Some rows of some inputs; −1 pads."""
 
     query: Tensor  # (inputs, n) numbers of the map's queries
@@ -55,7 +55,7 @@ class Block:
 class Sight:
     """What the queries of a layer see among the keys of the map."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[SightBlock, ...]
     special_queries: Tensor  # (N,) bool
     special_keys: Tensor  # (M,) bool
     query_inputs: Tensor  # (N,)
@@ -81,7 +81,7 @@ class Sight:
             added = block.added
             if added is not None:
                 added = added.gather(2, at[None].expand(len(added), -1, -1, -1))
-            blocks.append(Block(query, block.key, seen, added))
+            blocks.append(SightBlock(query, block.key, seen, added))
         return replace(self, blocks=tuple(blocks))
 
     @cached_property
@@ -107,7 +107,7 @@ class Sight:
         first = start[query]
         return flat[torch.where(first < 0, 0, first + column[key])]
 
-    def logits(self, block: Block, queries: Tensor, keys: Tensor, heads: slice) -> Tensor:
+    def logits(self, block: SightBlock, queries: Tensor, keys: Tensor, heads: slice) -> Tensor:
         """Compute what softmax sees of queries (heads, N, width): (heads, inputs, n, m).
 
         `heads` says which heads of the layer these are. Keys that are not seen get −inf.
@@ -124,7 +124,7 @@ class Sight:
 Sights = Sequence[tuple[Sight, slice, slice]]  # a layer's, which of its heads, their places here
 
 
-def read_sight(atlas: StoredAtlas, head: str, points: Points, device: torch.device) -> Sight:
+def read_sight(atlas: StoredAtlas, head: str, points: MapTokens, device: torch.device) -> Sight:
     """Read what the layer of a head lets its queries see; alike for all heads of the layer."""
     blocks = []
     for inputs, pairs in _cut(points):
@@ -142,7 +142,7 @@ def read_sight(atlas: StoredAtlas, head: str, points: Points, device: torch.devi
     return _sight(blocks, points, device, layer.scale, layer.softcap)
 
 
-def plain_sight(points: Points, causal: bool, device: torch.device, scale: float = 1.0) -> Sight:
+def plain_sight(points: MapTokens, causal: bool, device: torch.device, scale: float = 1.0) -> Sight:
     """Make the sight of a layer without biases: all keys of the input, or the earlier ones."""
     blocks = []
     for _, pairs in _cut(points):
@@ -157,14 +157,18 @@ def plain_sight(points: Points, causal: bool, device: torch.device, scale: float
 
 def _block(
     query: Numbers, key: Numbers, seen: Bools, bias: Array | None, device: torch.device
-) -> Block:
+) -> SightBlock:
     tensors = [torch.from_numpy(array).to(device) for array in (query, key, seen)]
     added = None if bias is None else torch.from_numpy(bias).to(device)
-    return Block(tensors[0], tensors[1], tensors[2], added)
+    return SightBlock(tensors[0], tensors[1], tensors[2], added)
 
 
 def _sight(
-    blocks: list[Block], points: Points, device: torch.device, scale: float, softcap: float | None
+    blocks: list[SightBlock],
+    points: MapTokens,
+    device: torch.device,
+    scale: float,
+    softcap: float | None,
 ) -> Sight:
     special = [torch.from_numpy(of).to(device) for of in (points.special_queries,
                points.special_keys)]  # fmt: skip
@@ -175,7 +179,7 @@ def _sight(
 Pair = tuple[Numbers, Numbers]  # numbers of queries and of keys of one input
 
 
-def _cut(points: Points) -> Iterator[tuple[list[int], list[Pair]]]:
+def _cut(points: MapTokens) -> Iterator[tuple[list[int], list[Pair]]]:
     """Yield inputs of about the same length with their queries and keys, block by block."""
     inputs: list[int] = []
     pairs: list[Pair] = []
@@ -194,7 +198,7 @@ def _cut(points: Points) -> Iterator[tuple[list[int], list[Pair]]]:
         yield inputs, pairs
 
 
-def _of_inputs(points: Points) -> Iterator[tuple[int, Numbers, Numbers]]:
+def _of_inputs(points: MapTokens) -> Iterator[tuple[int, Numbers, Numbers]]:
     """Yield each input that has queries and keys on the map; tokens are in order of inputs."""
     for number in np.intersect1d(points.query_inputs, points.key_inputs).tolist():
         spans = [

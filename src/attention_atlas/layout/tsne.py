@@ -18,7 +18,7 @@ from attention_atlas.layout.attraction import Ties, attraction, tie
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.fuzzy import WHOLE, running
 from attention_atlas.layout.graph import Graph, symmetric
-from attention_atlas.layout.looks import Gaze
+from attention_atlas.layout.looks import LookForce
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.place import Known, Settling, settle
@@ -64,7 +64,7 @@ class Forces:
 
     attract: Attract
     repel: Repel
-    gaze: Gaze | None = None  # what queries look at, where the map is made of attention
+    gaze: LookForce | None = None  # what queries look at, where the map is made of attention
 
 
 def lay_out(
@@ -115,7 +115,7 @@ def _inverse(order: Tensor) -> Tensor:
     return place
 
 
-def choose_forces(places: Tensor, gaze: Gaze | None = None) -> Forces:
+def choose_forces(places: Tensor, gaze: LookForce | None = None) -> Forces:
     """Choose fused kernels where the device has them, else the same sums in plain torch."""
     if places.is_cuda and has_triton():
         from attention_atlas.layout import fused

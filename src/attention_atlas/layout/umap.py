@@ -23,7 +23,7 @@ from attention_atlas.layout.attended import AttentionGraph
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.fuzzy import Rounds, memberships, rounds
 from attention_atlas.layout.graph import Graph, symmetric
-from attention_atlas.layout.looks import Gaze
+from attention_atlas.layout.looks import LookForce
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours
 from attention_atlas.layout.pca import pca
@@ -78,7 +78,7 @@ class Course:
     """What moves the points: their ties, what queries look at, and for how long."""
 
     around: Rounds
-    gaze: Gaze | None
+    gaze: LookForce | None
     epochs: int
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attention_atlas.edits.anatomy import Anatomy, Layer
+from attention_atlas.edits.anatomy import Anatomy, ModelLayer
 from attention_atlas.edits.apply import editing
 from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.hooks import Stack
@@ -28,7 +28,7 @@ class Case:
     given: Given
     tensors: dict[str, Tensor]
     editing: Editing = editing
-    projections: dict[Layer, Projection] = field(default_factory=dict)  # as far as found
+    projections: dict[ModelLayer, Projection] = field(default_factory=dict)  # as far as found
 
     def plain(self, by_weights: bool = False) -> list[Tensor]:
         """Return all tensors that the model gives for the input.
@@ -47,7 +47,7 @@ class Case:
         ):
             return list(tensors_of(self.loaded.model(**self.tensors)))
 
-    def at(self, layer: Layer, edits: Sequence[Edit], worlds: int = 1) -> list[Ran]:
+    def at(self, layer: ModelLayer, edits: Sequence[Edit], worlds: int = 1) -> list[Ran]:
         """Return what runs after a layer's attention, in order, with edits.
 
         worlds  how often the input is in the batch; an edit's `inputs` says in which of them it is
@@ -59,7 +59,7 @@ class Case:
         ):
             return run_to_projection(self.loaded.model, tensors, layer, stack)
 
-    def can_repeat(self, layer: Layer) -> bool:
+    def can_repeat(self, layer: ModelLayer) -> bool:
         """Tell whether the input can be in a batch several times, for a layer."""
         alike = all(tensor.dim() and len(tensor) == 1 for tensor in self.tensors.values())
         return alike and not layer.parts and not self.known.alone

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_atlas.edits.ablate import ablate
-from attention_atlas.edits.anatomy import DOORS, Layer
+from attention_atlas.edits.anatomy import DOORS, ModelLayer
 from attention_atlas.edits.apply import editing
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.neuron import neuron
@@ -24,7 +24,7 @@ def contributions(case: Case) -> Found:
     return over_layers(case, _contributions, bound(case))
 
 
-def _contributions(case: Case, layer: Layer) -> float:
+def _contributions(case: Case, layer: ModelLayer) -> float:
     every = range(layer.heads)
     silent = [[], every, *([head for head in every if head != alone] for alone in every)]
     module = _projection(case, layer).module
@@ -40,7 +40,7 @@ def all_ablated(case: Case) -> Found:
     return over_layers(case, _all_ablated, bound(case))
 
 
-def _all_ablated(case: Case, layer: Layer) -> float:
+def _all_ablated(case: Case, layer: ModelLayer) -> float:
     projection = _projection(case, layer)
     whole, nothing = _without(case, layer, projection.module, [[], range(layer.heads)])
 
@@ -60,7 +60,7 @@ def no_say(case: Case) -> Found:
     return over_layers(case, _no_say, 0.0)
 
 
-def _no_say(case: Case, layer: Layer) -> float:
+def _no_say(case: Case, layer: ModelLayer) -> float:
     heads = layer.sharing(layer.number % layer.heads)
     named = [layer.name(head) for head in heads]
     double = neuron(named, "value", range(layer.value_width), scale=2.0)
@@ -78,7 +78,7 @@ def _apart(first: list[Tensor], second: list[Tensor]) -> float:
     return max((float((a - b).abs().max()) for a, b in both), default=0.0)
 
 
-def _projection(case: Case, layer: Layer) -> Projection:
+def _projection(case: Case, layer: ModelLayer) -> Projection:
     """Return a layer's projection, found with our own edits whatever the case edits with."""
     if layer in case.projections:
         return case.projections[layer]
@@ -101,7 +101,7 @@ def _projection(case: Case, layer: Layer) -> Projection:
     return projection
 
 
-def _without(case: Case, layer: Layer, module: nn.Module, silent: list[Any]) -> list[Tensor]:
+def _without(case: Case, layer: ModelLayer, module: nn.Module, silent: list[Any]) -> list[Tensor]:
     """Return what a layer's projection gives without some heads, for each list of heads."""
     names = [[layer.name(head) for head in heads] for heads in silent]
     if case.can_repeat(layer):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.prove.case import Case
 from attention_atlas.names.errors import AtlasError, ModelError
 from attention_atlas.record.prove.layer_errors import bound_of, worst
@@ -23,7 +23,7 @@ def bound(case: Case) -> float:
     return bound_of(case.loaded.model.dtype)
 
 
-def over_layers(case: Case, check: Callable[[Case, Layer], float], bound: float) -> Found:
+def over_layers(case: Case, check: Callable[[Case, ModelLayer], float], bound: float) -> Found:
     """Return the worst error over the layers; refuse if it can be found in none of them."""
     error, against, made = 0.0, "", 0
     for layer in case.known.layers:

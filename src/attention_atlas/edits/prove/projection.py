@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.hooks import Stack
 from attention_atlas.record.watch.door import Passing
 
@@ -34,7 +34,7 @@ class Stop(Exception):  # noqa: N818 (a signal that all is seen, not an error)
 
 
 @contextmanager
-def after_attention(model: nn.Module, layer: Layer, stack: Stack) -> Iterator[list[Ran]]:
+def after_attention(model: nn.Module, layer: ModelLayer, stack: Stack) -> Iterator[list[Ran]]:
     """Record the modules with weights that run after a layer's attention; yield them in order."""
     found: list[Ran] = []
     passed = False
@@ -71,7 +71,7 @@ def _has_matrix(module: nn.Module) -> bool:
 
 
 def run_to_projection(
-    model: nn.Module, tensors: dict[str, Tensor], layer: Layer, stack: Stack
+    model: nn.Module, tensors: dict[str, Tensor], layer: ModelLayer, stack: Stack
 ) -> list[Ran]:
     """Run an edited model up to a layer's projection; return what ran after its attention."""
     with torch.no_grad(), after_attention(model, layer, stack) as found, suppress(Stop):

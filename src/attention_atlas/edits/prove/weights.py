@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from attention_atlas.edits.anatomy import Layer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.bind import bind
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.hooks import Stack
@@ -34,12 +34,12 @@ def renormalised(case: Case) -> Found:
 
 def _beside(
     case: Case, edit_of: Callable[[str], Edit], compare: Callable[[Piece, Piece], float]
-) -> Callable[[Case, Layer], float]:
+) -> Callable[[Case, ModelLayer], float]:
     """Return a check that compares a layer whose first head is edited with the plain layer."""
     way = case.known.way
     plain = _whole(observe(case.loaded.model, case.tensors, way, detail=True))
 
-    def of_layer(case: Case, layer: Layer) -> float:
+    def of_layer(case: Case, layer: ModelLayer) -> float:
         if layer.parts:
             raise ModelError(f"{layer.name(0)} runs an input in parts")
         stack = Stack(bind(case.loaded, [edit_of(layer.name(0))], case.known))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
-from attention_atlas.layout import rest
+from attention_atlas.layout import rest, tsne
 from attention_atlas.layout.fidelity import Dots, neighbourhood
 from attention_atlas.layout.field import NODES, make_field
 from attention_atlas.layout.joint import join
@@ -31,8 +31,14 @@ HEAD = "L1H2"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rest") / "x.atlas"
-    aa.capture("builtin:gpt", sentences(), path=path, progress=False)
+    aa.capture("builtin:gpt", sentences()[:25], path=path, progress=False)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How good a map is does not matter here."""
+    monkeypatch.setattr(tsne, "schedule", lambda points: (tsne.Phase(40, 1.0, 0.8, 1.0),))
 
 
 @pytest.fixture

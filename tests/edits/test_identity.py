@@ -1,7 +1,5 @@
 """Does an edit that changes nothing change no bit, and does the receipt hold, in every model?"""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
@@ -21,14 +19,6 @@ OTHER = {
 PARTS = {"Swin", "Swin v2", "Donut", "Hiera", "TimeSformer"}
 # What heads move meets no linear module: a norm or a quantised layer follows, or no module at all.
 NOT_LINEAR = {"I-BERT", "XLNet", "WavLM", "DiffLlama", "BitNet"}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def receipt_of(name: str) -> EditReceipt:

@@ -1,6 +1,5 @@
 """Is a model after its edits what it was, bit for bit, and do two threads not meet?"""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,14 +17,6 @@ from tests.record.test_two_threads import at_once, bert, by_the_name_eager, gpt,
 IDS = torch.arange(5, 5 + N)[None]
 MODELS = {"gpt": gpt(), "bert": bert(), "llama": llama()}
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the models themselves warn of
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def run(model: Any) -> Tensor:

@@ -4,7 +4,7 @@ The surgeon knows the names of the modules and works with plain hooks of torch: 
 projection is given, on what the value projection makes, and with a softmax that is rebuilt by hand.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,14 +32,6 @@ pytestmark = [
     pytest.mark.parametrize("name", SHAPES),
 ]
 Case = tuple[Shape, Any, dict[str, Tensor], Tensor]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -82,6 +82,7 @@ def _sights(
     for layer, together in groupby(named, lambda head: (head.tower, head.layer)):
         group = list(together)
         if layer not in task.sights:
+            task.sights.clear()  # a long input's masks are large, and layers come one after another
             task.sights[layer] = read_sight(atlas, heads[first], task.points, device)
         in_layer = slice(group[0].head, group[-1].head + 1)
         yield task.sights[layer], in_layer, slice(first, first + len(group))

@@ -60,7 +60,7 @@ class Task:
     keys: Numbers
     tokens: tuple[Numbers, Numbers]  # their token numbers
     points: MapTokens
-    sights: dict[tuple[str, int], Sight] = field(default_factory=dict)  # by layer, once read
+    sights: dict[tuple[str, int], Sight] = field(default_factory=dict)  # of the layer read last
 
 
 def plan(atlas: StoredAtlas, options: Options) -> list[Task]:

@@ -239,8 +239,8 @@ def test_new_inputs_stand_near_what_they_attend_to_and_the_map_stays(minilm: Dot
     found = find_looks(new.queries, new.keys, sight, HEADS)
     moved = known.place(new.queries, new.keys, found, "umap")
     before, after = kept(new, sight, start)[0], kept(new, sight, moved)[0]
-    assert (after > before).all()
-    assert after.mean() > 0.7
+    assert (after >= before).all()
+    assert after.mean() > max(0.7, float(before.mean()))
     assert torch.equal(known.places, places)
     again = find_looks(old.queries, old.keys, sight_of(old), HEADS)
     stays = (known.place(old.queries, old.keys, again, "umap") == places).all(2).float().mean(1)

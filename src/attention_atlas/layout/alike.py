@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.pca import pca
+
 
 @dataclass(frozen=True)
 class Kinship:
@@ -32,6 +34,22 @@ def fit_kinship(queries: Tensor, keys: Tensor) -> Kinship:
     """Fit to queries (heads, N, width) and keys (heads, M, width)."""
     query_mean, key_mean = queries.mean(1, keepdim=True), keys.mean(1, keepdim=True)
     return Kinship(query_mean, key_mean, _root(keys - key_mean), _root(queries - query_mean))
+
+
+def common_axes(queries: Tensor, keys: Tensor, kin: Kinship, dims: int) -> Tensor:
+    """Place points on the first singular vectors of the centred dot products; the map's start.
+
+    On each axis a query and a key that lie on the same side raise each other's dot product, and
+    queries (or keys) that attend alike lie together. Returns (heads, N + M, dims), spread 1.
+    """
+    rows = pca(kin.queries(queries), dims)
+    directions = (queries - kin.query_mean).transpose(1, 2) @ rows  # (heads, width, dims)
+    columns = (keys - kin.key_mean) @ directions
+    return torch.cat([_spread_one(rows), _spread_one(columns)], 1)
+
+
+def _spread_one(places: Tensor) -> Tensor:
+    return places / places.std(1, unbiased=False, keepdim=True).clamp_min(1e-12)
 
 
 def _root(vectors: Tensor) -> Tensor:

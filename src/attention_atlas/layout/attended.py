@@ -10,7 +10,9 @@ Three kinds of ties join the queries (heads, N, width) and keys (heads, M, width
 - alike: queries with queries that would attend alike, keys with keys likewise (`alike.py`).
 
 Pairs of one input that the mask forbids are not tied. UMAP and t-SNE take the same graph, and both
-let every query look at its keys while they move (`looks.py`).
+let every query look at its keys while they move (`looks.py`). Points push only points of their own
+kind. So queries and keys are two maps that lie on each other: each can keep like with like, and
+nothing but attention decides how they lie.
 """
 
 import math
@@ -19,16 +21,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.alike import fit_kinship
+from attention_atlas.layout.alike import common_axes, fit_kinship
 from attention_atlas.layout.fuzzy import fade, memberships
 from attention_atlas.layout.graph import Graph, from_ties
 from attention_atlas.layout.looks import LookForce, Looks, make_gaze
+from attention_atlas.layout.methods import DIMS
 from attention_atlas.layout.neighbours import best_partners, find_neighbours
 from attention_atlas.layout.sight import Sights
 
-ALIKE, ACROSS = 14, 15  # ties of each point
+ALIKE, ACROSS = 20, 15  # ties of each point
 ATTENDED_SUM, SPECIAL_SUM = 2.6, 1.2  # what the attended ties of a query add up to
-ATTENDED_BY, SPECIAL_BY, ACROSS_BY, ALIKE_BY = 1.4, 0.1, 0.1, 0.6  # strength of each kind
+ATTENDED_BY, SPECIAL_BY, ACROSS_BY = 0.8, 0.1, 0.1  # strength of each kind
 LEAST = 1 / 64  # weaker ties are left out
 
 
@@ -38,6 +41,8 @@ class AttentionGraph:
 
     graph: Graph
     gaze: LookForce
+    start: Tensor  # (heads, N + M, 3) places to begin with
+    crowds: tuple[int, int]  # N and M: points push only points of their own kind
 
 
 Ties = tuple[Tensor, Tensor, Tensor]  # source, target (rows of the graph), weight
@@ -62,7 +67,8 @@ def attention_graph(queries: Tensor, keys: Tensor, looks: Looks, sights: Sights)
     ]
     source, target, weight = (torch.cat(parts) for parts in zip(*pieces, strict=True))
     graph = from_ties(source, target, weight, heads * points)
-    return AttentionGraph(graph, make_gaze(looks, points))
+    start = common_axes(queries, keys, kin, max(DIMS))
+    return AttentionGraph(graph, make_gaze(looks, points), start, (count, keys.shape[1]))
 
 
 def _attended(looks: Looks, points: int, ordinary: bool) -> Ties:
@@ -84,7 +90,7 @@ def _alike(vectors: Tensor, points: int, first: int) -> Ties:
         return none, none, vectors.new_zeros(0)
     near = find_neighbours(vectors, ALIKE, "euclidean")
     source = torch.arange(vectors.shape[1], device=vectors.device)[:, None].expand_as(near.index)
-    return _kept(source + first, near.index + first, memberships(near) * ALIKE_BY, points)
+    return _kept(source + first, near.index + first, memberships(near), points)
 
 
 def _across(index: Tensor, score: Tensor, sights: Sights, points: int, queries: bool) -> Ties:

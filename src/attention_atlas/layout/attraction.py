@@ -8,6 +8,7 @@ memory, nothing is added by scattering, and a slice stays in the cache.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
@@ -38,12 +39,22 @@ class Ties:
             yield slice(begin, end), self.column[ties].view(shape), self.weight[ties].view(shape)
 
 
-def tie(graph: Graph, heads: int) -> Ties:
-    """Sort the ties of a graph of `heads` heads into slices; returns them."""
+def tie(graph: Graph, heads: int, crowds: tuple[int, ...] = ()) -> Ties:
+    """Sort the ties of a graph of `heads` heads into slices; returns them.
+
+    crowds  sizes of the parts of a head whose points stay together; none: it is one
+    """
     rows = len(graph.start) - 1
-    degree, order = graph.degree.view(heads, -1).sort(dim=1, descending=True, stable=True)
+    crowds = crowds or (rows // heads,)
+    parts = [
+        part.sort(dim=1, descending=True, stable=True)
+        for part in torch.split(graph.degree.view(heads, -1), list(crowds), 1)
+    ]
+    before = accumulate((0, *crowds))
+    order = torch.cat([part.indices + first for part, first in zip(parts, before, strict=False)], 1)
+    degree = torch.cat([part.values for part in parts], 1)
     order = (order + _head_starts(order)).view(-1)
-    first = _cuts_cuda(degree) if degree.is_cuda else _cuts(degree)
+    first = _cuts_cuda(degree, crowds) if degree.is_cuda else _cuts(degree, crowds)
     degree = degree.view(-1)
     count = first.diff()
     width = degree[first[:-1]]  # the first row of a slice has the most ties
@@ -88,19 +99,22 @@ def _head_starts(order: Tensor) -> Tensor:
     return torch.arange(heads, device=order.device)[:, None] * points
 
 
-def _cuts(degree: Tensor) -> Tensor:
-    """Cut rows into slices of about equal numbers of ties; no slice crosses two heads."""
+def _cuts(degree: Tensor, crowds: tuple[int, ...]) -> Tensor:
+    """Cut rows into slices of about equal numbers of ties; no slice crosses two crowds."""
     heads, points = degree.shape
     first = []
     for head, degrees in enumerate(degree.tolist()):
-        row = 0
-        while row < points:
-            first.append(head * points + row)
-            row += max(1, TIES_A_SLICE // max(1, degrees[row]))
+        for begin, end in pairwise(accumulate((0, *crowds))):
+            row = begin
+            while row < end:
+                first.append(head * points + row)
+                row += max(1, TIES_A_SLICE // max(1, degrees[row]))
     return torch.tensor([*first, heads * points])
 
 
-def _cuts_cuda(degree: Tensor) -> Tensor:
+def _cuts_cuda(degree: Tensor, crowds: tuple[int, ...]) -> Tensor:
     heads, points = degree.shape
-    first = torch.arange(0, points, ROWS_A_SLICE_CUDA, device=degree.device) + _head_starts(degree)
+    ends = pairwise(accumulate((0, *crowds)))
+    of_head = [torch.arange(*end, ROWS_A_SLICE_CUDA, device=degree.device) for end in ends]
+    first = torch.cat(of_head) + _head_starts(degree)
     return torch.cat([first.view(-1), first.new_tensor([heads * points])])

@@ -19,6 +19,7 @@ Seven figures for each head, for the map, for PCA and for the same places shuffl
 The first two in the full space say what the projection started from.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,9 +33,9 @@ from attention_atlas.store.maps import OF_A_MAP
 NEIGHBOURS = 15
 NEAREST = 3
 ROWS = 300  # sampled for trustworthiness; all points are ranked for each
+ROWS_ALIKE = 200  # of queries, and of keys, for trustworthiness among like
 ROWS_AN_INPUT = 64  # sampled for the correlation
 ROWS_SEEN = 2000  # sampled for the strongest key and the correlation over visible keys
-DISTANCES = 1 << 27  # at once
 
 
 @dataclass(frozen=True)
@@ -57,31 +58,30 @@ def fidelity(
     shuffled = torch.randperm(points.shape[1], generator=numbers).to(points.device)
     split = dots.queries.shape[1]
     sights = [(sight.thinned(ROWS_SEEN), layer, here) for sight, layer, here in sights]
+    maps = [places, pca(points, places.shape[2]), places[:, shuffled]]
     kin = fit_kinship(dots.queries, dots.keys)
-    alike = kin.queries(dots.queries), kin.keys(dots.keys)
-
-    def figures(name: str, at: Tensor) -> dict[str, Tensor]:
-        trust, kept = neighbourhood(points, at, rows)
-        strongest, visible = attention_kept(dots, sights, at)
-        both = [
-            neighbourhood(vectors, shown, torch.randperm(shown.shape[1], generator=numbers)[:ROWS]
-                          .to(points.device))[0]
-            for vectors, shown in zip(alike, (at[:, :split], at[:, split:]), strict=True)
-        ]  # fmt: skip
-        found = (
-            strongest, visible, overlap(at, split, rows), (both[0] + both[1]) / 2,
-            correlation(dots, at), trust, kept,
+    among = [
+        neighbourhoods(vectors, [at[:, kind] for at in maps],
+                       _some(vectors.shape[1], numbers).to(points.device))
+        for vectors, kind in ((kin.queries(dots.queries), slice(0, split)),
+                              (kin.keys(dots.keys), slice(split, None)))
+    ]  # fmt: skip
+    both = [(of_queries[0] + of_keys[0]) / 2 for of_queries, of_keys in zip(*among, strict=True)]
+    *of_maps, full = attentions_kept(dots, sights, [*maps, points])
+    *ranks, full_ranks = correlations(dots, [*maps, points])
+    near = neighbourhoods(points, maps, rows)
+    found = {**baseline(dots, sights), "full.correlation": full_ranks, "full.visible": full[1]}
+    for number, name in enumerate(("map", "pca", "shuffled")):
+        figures = (
+            *of_maps[number], overlap(maps[number], split, rows), both[number], ranks[number],
+            *near[number],
         )  # fmt: skip
-        return {f"{name}.{what}": value for what, value in zip(OF_A_MAP, found, strict=True)}
+        found |= {f"{name}.{what}": value for what, value in zip(OF_A_MAP, figures, strict=True)}
+    return found
 
-    return {
-        **baseline(dots, sights),
-        "full.correlation": correlation(dots, points),
-        "full.visible": attention_kept(dots, sights, points)[1],
-        **figures("map", places),
-        **figures("pca", pca(points, places.shape[2])),
-        **figures("shuffled", places[:, shuffled]),
-    }
+
+def _some(count: int, numbers: torch.Generator) -> Tensor:
+    return torch.randperm(count, generator=numbers)[:ROWS_ALIKE]
 
 
 @dataclass(frozen=True)
@@ -95,40 +95,69 @@ class Dots:
 
 def correlation(dots: Dots, at: Tensor) -> Tensor:
     """Correlate distance at places (heads, N + M, width) with the dot product: (heads,)."""
-    split = dots.queries.shape[1]
-    means = []
-    for number in sorted(set(dots.tokens.query.tolist())):
-        rows = _evenly((dots.tokens.query == number).nonzero()[:, 0], ROWS_AN_INPUT)
-        columns = (dots.tokens.key == number).nonzero()[:, 0]
-        if len(columns) < 3:  # two ranks always agree or disagree
-            continue
-        dot = dots.queries[:, rows] @ dots.keys[:, columns].transpose(1, 2)  # (heads, rows, keys)
-        apart = torch.cdist(at[:, rows], at[:, split + columns])
-        means.append(spearman(apart, dot).mean(1))
-    if not means:
-        return torch.full_like(dots.queries[:, 0, 0], torch.nan)
-    return torch.stack(means).mean(0)
+    return correlations(dots, [at])[0]
+
+
+def correlations(dots: Dots, maps: Sequence[Tensor]) -> list[Tensor]:
+    """Get the correlation of each of several maps; inputs of one length are ranked together."""
+    split, heads = dots.queries.shape[1], len(dots.queries)
+    totals, count = [dots.queries.new_zeros(heads) for _ in maps], 0
+    for rows, columns in _same_lengths(dots.tokens):  # (inputs, n), (inputs, m)
+        dot = dots.queries[:, rows] @ dots.keys[:, columns].transpose(2, 3)
+        wanted = _ranks(dot)  # (heads, inputs, n, m)
+        for total, at in zip(totals, maps, strict=True):
+            apart = torch.cdist(at[:, rows], at[:, split + columns])
+            total += _agreement(_ranks(apart), wanted).mean(2).sum(1)
+        count += len(rows)
+    return [total / count if count else torch.full_like(total, torch.nan) for total in totals]
+
+
+def _same_lengths(tokens: TokenInputs) -> list[tuple[Tensor, Tensor]]:
+    """Return the rows and columns of all inputs with at least 3 keys, by their lengths.
+
+    With fewer keys two ranks always agree or disagree.
+    """
+    by_length: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
+    for number in sorted(set(tokens.query.tolist())):
+        rows = _evenly((tokens.query == number).nonzero()[:, 0], ROWS_AN_INPUT)
+        columns = (tokens.key == number).nonzero()[:, 0]
+        if len(columns) >= 3:
+            by_length.setdefault((len(rows), len(columns)), []).append((rows, columns))
+    return [
+        (torch.stack([rows for rows, _ in alike]), torch.stack([columns for _, columns in alike]))
+        for alike in by_length.values()
+    ]
 
 
 def attention_kept(dots: Dots, sights: Sights, at: Tensor) -> tuple[Tensor, Tensor]:
     """Get how often the strongest key is near, and the correlation over visible keys: (heads,)."""
+    return attentions_kept(dots, sights, [at])[0]
+
+
+def attentions_kept(
+    dots: Dots, sights: Sights, maps: Sequence[Tensor]
+) -> list[tuple[Tensor, Tensor]]:
+    """Get the same for each of several maps."""
     split = dots.queries.shape[1]
-    near, ranks = _Mean(dots.queries), _Mean(dots.queries)
+    means = [(_Mean(dots.queries), _Mean(dots.queries)) for _ in maps]
     for sight, layer, here in sights:
         for block in sight.blocks:
             logits = sight.logits(block, dots.queries[here], dots.keys[here], layer)
-            apart = torch.cdist(
-                at[here][:, block.query.clamp_min(0)],
-                at[here][:, split + block.key.clamp_min(0)],
-                compute_mode="donot_use_mm_for_euclid_dist",
-            )  # (heads, inputs, n, m)
             judged, ordinary = _judged(sight, block)
             best = logits.masked_fill(~ordinary, -torch.inf).argmax(3, keepdim=True)
-            nearer = (apart < apart.gather(3, best)) & ordinary
-            near.add(here, nearer.sum(3) < NEAREST, judged)
+            wanted = _seen_ranks(logits.neg_(), block.seen)
             enough = block.seen.sum(2) >= NEAREST
-            ranks.add(here, _seen_spearman(apart, logits, block.seen), enough)
-    return near.mean, ranks.mean
+            for (near, ranks), at in zip(means, maps, strict=True):
+                apart = torch.cdist(
+                    at[here][:, block.query.clamp_min(0)],
+                    at[here][:, split + block.key.clamp_min(0)],
+                    compute_mode="donot_use_mm_for_euclid_dist",
+                )  # (heads, inputs, n, m)
+                nearer = (apart < apart.gather(3, best)) & ordinary
+                near.add(here, nearer.sum(3) < NEAREST, judged)
+                shown = _seen_ranks(apart, block.seen)
+                ranks.add(here, -_agreement(shown, wanted), enough)
+    return [(near.mean, ranks.mean) for near, ranks in means]
 
 
 def baseline(dots: Dots, sights: Sights) -> dict[str, Tensor]:
@@ -172,14 +201,10 @@ class _Mean:
         return (self.total / self.count).float()  # NaN where there was no row
 
 
-def _seen_spearman(apart: Tensor, logits: Tensor, seen: Tensor) -> Tensor:
-    """Correlate the ranks of distance and logit along rows, over the keys seen."""
-    x = _ranks(apart.masked_fill(~seen, torch.inf)) + apart.shape[-1] / 2
-    y = _ranks(logits.neg().masked_fill(~seen, torch.inf)) + apart.shape[-1] / 2
-    half = seen.sum(-1, keepdim=True) / 2
-    x, y = ((of - half) * seen for of in (x, y))
-    spread = x.square().sum(-1) * y.square().sum(-1)
-    return -(x * y).sum(-1) / spread.sqrt().clamp_min(1e-12)
+def _seen_ranks(values: Tensor, seen: Tensor) -> Tensor:
+    """Rank the keys seen along rows, with mean 0; the others are 0."""
+    ranks = _ranks(values.masked_fill(~seen, torch.inf)) + values.shape[-1] / 2
+    return (ranks - seen.sum(-1, keepdim=True) / 2) * seen
 
 
 def overlap(places: Tensor, split: int, rows: Tensor, k: int = NEIGHBOURS) -> Tensor:
@@ -197,7 +222,11 @@ def overlap(places: Tensor, split: int, rows: Tensor, k: int = NEIGHBOURS) -> Te
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:
     """Correlate the ranks along the last axis; equal values share their mean rank."""
-    x, y = _ranks(a), _ranks(b)
+    return _agreement(_ranks(a), _ranks(b))
+
+
+def _agreement(x: Tensor, y: Tensor) -> Tensor:
+    """Correlate along the last axis, where both have mean 0."""
     spread = x.square().sum(-1) * y.square().sum(-1)
     return (x * y).sum(-1) / spread.sqrt().clamp_min(1e-12)
 
@@ -206,21 +235,32 @@ def neighbourhood(
     points: Tensor, places: Tensor, rows: Tensor, k: int = NEIGHBOURS
 ) -> tuple[Tensor, Tensor]:
     """Get trustworthiness and the share of the k nearest kept, over some rows: (heads,) each."""
+    return neighbourhoods(points, [places], rows, k)[0]
+
+
+def neighbourhoods(
+    points: Tensor, maps: Sequence[Tensor], rows: Tensor, k: int = NEIGHBOURS
+) -> list[tuple[Tensor, Tensor]]:
+    """Get the same for each of several maps; the true distances are sorted once."""
     count = points.shape[1]
     k = min(k, (count - 1) // 2)
     if k < 1:
         unknown = torch.full_like(points[:, 0, 0], torch.nan)
-        return unknown, unknown
-    trust, kept = [], []
-    for true, shown in zip(points, places, strict=True):
-        near = _apart(shown, rows).topk(k, dim=1, largest=False).indices
+        return [(unknown, unknown) for _ in maps]
+    found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in maps]
+    for head, true in enumerate(points):
         distance = _apart(true, rows)  # (rows, points)
-        to_near = distance.gather(1, near)
-        rank = torch.stack([(distance < near_by[:, None]).sum(1) for near_by in to_near.t()]) + 1
-        beyond = (rank - k).clamp_min(0).sum()
-        trust.append(1 - 2 * beyond / (len(rows) * k * (2 * count - 3 * k - 1)))
-        kept.append((rank <= k).float().mean())
-    return torch.stack(trust), torch.stack(kept)
+        ordered = distance.sort(1).values
+        for figures, places in zip(found, maps, strict=True):
+            near = _apart(places[head], rows).topk(k, dim=1, largest=False).indices
+            rank = torch.searchsorted(ordered, distance.gather(1, near)) + 1
+            beyond = (rank - k).clamp_min(0).sum()
+            trust = 1 - 2 * beyond / (len(rows) * k * (2 * count - 3 * k - 1))
+            figures.append((trust, (rank <= k).float().mean()))
+    return [
+        (torch.stack([trust for trust, _ in figures]), torch.stack([kept for _, kept in figures]))
+        for figures in found
+    ]
 
 
 def _apart(points: Tensor, rows: Tensor) -> Tensor:

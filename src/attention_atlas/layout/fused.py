@@ -7,6 +7,8 @@ point is summed by one program in a fixed order, so a run repeats to the last bi
 where the tensors are on CUDA; nothing here is needed on a CPU.
 """
 
+from typing import TYPE_CHECKING
+
 import torch
 import triton
 import triton.language as tl
@@ -14,6 +16,9 @@ from torch import Tensor
 
 from attention_atlas.layout.attraction import ROWS_A_SLICE_CUDA, Ties
 from attention_atlas.layout.repulsion import mesh_repulsion
+
+if TYPE_CHECKING:
+    from attention_atlas.layout.umap import Course
 
 EVERY_PAIR = 24_000  # up to this many points, computing every pair is faster than the mesh
 TILE = {2: (32, 64), 3: (32, 32)}  # pairs that a program computes together; the fastest on an H200
@@ -30,7 +35,7 @@ def attraction(places: Tensor, ties: Ties) -> Tensor:
     return pull
 
 
-def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
+def repulsion(places: Tensor, of: int = 0) -> tuple[Tensor, Tensor]:
     heads, points, dims = places.shape
     if points > EVERY_PAIR:
         return mesh_repulsion(places)
@@ -43,14 +48,16 @@ def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def umap_step(
-    places: Tensor, partner: Tensor, shift: Tensor, pace: Tensor, rate: float, out: Tensor
-) -> None:
-    """Move all points (heads, points, dims) by one step; writes to `out`."""
+    places: Tensor, partner: Tensor, shift: Tensor, pace: Tensor, rate: float, course: "Course",
+    out: Tensor,
+) -> None:  # fmt: skip
+    """Move all points (heads, points, dims) of one or two crowds by one step; writes to `out`."""
     heads, points, dims = places.shape
     grid = (triton.cdiv(points, POINTS_A_STEP), heads)
     _umap_step[grid](
-        places, partner, shift, pace, rate, out, points,
-        DIMS=dims, OTHERS=shift.shape[0], POINTS=POINTS_A_STEP, num_warps=4,
+        places, partner, shift, pace, rate, out, points, course.crowds[0],
+        A=course.curve[0], B=course.curve[1], DIMS=dims,
+        OTHERS=shift.shape[0], POINTS=POINTS_A_STEP, num_warps=4,
     )  # fmt: skip
 
 
@@ -148,11 +155,10 @@ def _cut(force, LIMIT: tl.constexpr):
 
 @triton.jit
 def _umap_step(
-    Y, PARTNER, SHIFT, PACE, rate, OUT, points,
+    Y, PARTNER, SHIFT, PACE, rate, OUT, points, split,
+    A: tl.constexpr, B: tl.constexpr,
     DIMS: tl.constexpr, OTHERS: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
-    A: tl.constexpr = 1.5769434603  # as in umap.py; a kernel sees no globals
-    B: tl.constexpr = 0.8950608779
     LIMIT: tl.constexpr = 4.0
     head = tl.program_id(1).to(tl.int64) * points
     i = tl.program_id(0) * POINTS + tl.arange(0, POINTS)
@@ -175,9 +181,10 @@ def _umap_step(
     f1 = 2.0 * _cut(strength * d1, LIMIT)
     if DIMS == 3:
         f2 = 2.0 * _cut(strength * d2, LIMIT)
+    first = tl.where(i < split, 0, split)  # of the point's own crowd
+    size = tl.maximum(tl.where(i < split, split, points - split), 1)
     for other in range(OTHERS):
-        j = i + tl.load(SHIFT + other)
-        j = tl.where(j >= points, j - points, j)
+        j = first + (i - first + tl.load(SHIFT + other)) % size
         at = tl.where(here, (head + j) * DIMS, 0)
         d0 = x0 - tl.load(Y + at)
         d1 = x1 - tl.load(Y + at + 1)

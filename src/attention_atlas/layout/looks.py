@@ -20,10 +20,10 @@ from torch import Tensor
 from attention_atlas.layout.sight import Sight, SightBlock
 
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
-A_TURN = 20  # of the drawn ones, how many count in one turn
-SHARP = 3.0  # how much sharper the head's rows are than their logits of spread 1
+A_TURN = 24  # of the drawn ones, how many count in one turn
+SHARP = 4.0  # how much sharper the head's rows are than their logits of spread 1
 FALL = 2  # a key at distance d has weight (1 + d²)^−FALL
-WITH_SPECIAL = 0.2  # share of a row's force in which special tokens count like others
+WITH_SPECIAL = 0.1  # share of a row's force in which special tokens count like others
 RADIUS = 6.0  # forces are computed on a map of this root mean square radius
 WHOLE = 2.0**32
 

@@ -21,15 +21,17 @@ PAIRS = 1 << 18  # computed in one piece; they stay in the cache
 FEW = 2500  # points: up to this many, every pair is computed whatever it costs
 
 
-def repulsion(places: Tensor) -> tuple[Tensor, Tensor]:
+def repulsion(places: Tensor, of: int = 0) -> tuple[Tensor, Tensor]:
     """Get potential (heads, points) and force (heads, points, dims) by the cheaper of two ways.
+
+    of  points of the whole map, where these are one crowd of it
 
     On a mesh a clump of many copies of a point is pushed a little by its own image, which holds it
     where it is. A small map is often nothing but such clumps, so it gets the exact sums.
     """
     points, dims = places.shape[1:]
     _, side = _mesh(places)
-    if points <= FEW or points**2 <= PAIRS_A_CELL * _fast_size(2 * side - 1) ** dims:
+    if max(points, of) <= FEW or points**2 <= PAIRS_A_CELL * _fast_size(2 * side - 1) ** dims:
         return pair_repulsion(places)
     return mesh_repulsion(places)
 

@@ -27,11 +27,12 @@ from attention_atlas.layout.repulsion import repulsion
 START = 1e-4  # spread of the first axis at the start
 LONGEST_STEP = 5.0
 NEW_PERPLEXITY = 5.0  # a new point has few neighbours
-LOOK_EVERY = 3  # steps of the last phase
-LOOK = 6.0  # strength of a look at its beginning
-LOOK_LAST = 0.05  # share of it at the end
+JOINED_STEPS = 0.6  # share of the last phase that a map made of attention takes
+LOOK_EVERY = 2  # steps of the last phase
+LOOK = 1.7  # strength of a look at its beginning
+LOOK_LAST = 0.02  # share of it at the end
 Attract = Callable[[Tensor, Ties], Tensor]
-Repel = Callable[[Tensor], tuple[Tensor, Tensor]]
+Repel = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,17 @@ class Phase:
     speed: float
 
 
-def schedule(points: int) -> tuple[Phase, ...]:
+def schedule(points: int, last_steps: float = 1.0) -> tuple[Phase, ...]:
     """Choose the phases: 450 steps up to 3,000 points, 280 from 10,000 on; openTSNE has 750.
 
     The last phase mostly spreads the map out. The more points, the further there is to go, so a
     large map coasts longer on a step; a small one would overshoot, and takes more steps instead,
     which its clumps of near-equal points need to find their places.
+
+    last_steps  share of the steps of the last phase that are taken
     """
     coasting = 1 - min(0.1, max(0.05, 0.1 * (1000 / points) ** 0.3))
-    last = round(min(340, max(170, 340 * (3000 / points) ** 0.6)))
+    last = round(last_steps * min(340, max(170, 340 * (3000 / points) ** 0.6)))
     return (Phase(80, 12.0, 0.8, 1.0), Phase(30, 3.0, 0.8, 1.0), Phase(last, 1.0, coasting, 2.0))
 
 
@@ -64,6 +67,7 @@ class Forces:
 
     attract: Attract
     repel: Repel
+    crowds: tuple[int, ...] = ()  # sizes; points push only points of their own; none: it is one
     gaze: LookForce | None = None  # what queries look at, where the map is made of attention
 
 
@@ -82,12 +86,13 @@ def lay_out(
         if isinstance(near, AttentionGraph)
         else _nearest_graph(near.nearest(neighbours_for(perplexity)), perplexity)
     )
-    ties = tie(graph, len(points))
-    start = pca(points, dims)
+    crowds = near.crowds if isinstance(near, AttentionGraph) else (points.shape[1],)
+    ties = tie(graph, len(points), crowds)
+    start = near.start[..., :dims] if isinstance(near, AttentionGraph) else pca(points, dims)
     start = start * (START / start[..., :1].std(1, keepdim=True).clamp_min(1e-12))
     places = start.view(-1, dims)[ties.order].view_as(start)
-    forces = choose_forces(places, gaze.renumbered(_inverse(ties.order)) if gaze else None)
-    for phase in phases or schedule(points.shape[1]):
+    forces = choose_forces(places, crowds, gaze.renumbered(_inverse(ties.order)) if gaze else None)
+    for phase in phases or schedule(points.shape[1], JOINED_STEPS if gaze else 1.0):
         places = descend(places, ties, forces, phase)
     result = torch.empty_like(start)
     result.view(-1, dims)[ties.order] = places.reshape(-1, dims)
@@ -115,13 +120,15 @@ def _inverse(order: Tensor) -> Tensor:
     return place
 
 
-def choose_forces(places: Tensor, gaze: LookForce | None = None) -> Forces:
+def choose_forces(
+    places: Tensor, crowds: tuple[int, ...] = (), gaze: LookForce | None = None
+) -> Forces:
     """Choose fused kernels where the device has them, else the same sums in plain torch."""
     if places.is_cuda and has_triton():
         from attention_atlas.layout import fused
 
-        return Forces(fused.attraction, fused.repulsion, gaze)
-    return Forces(attraction, repulsion, gaze)
+        return Forces(fused.attraction, fused.repulsion, crowds, gaze)
+    return Forces(attraction, repulsion, crowds, gaze)
 
 
 def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
@@ -150,9 +157,19 @@ def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
 
 def gradient(places: Tensor, ties: Ties, forces: Forces, pull_by: float) -> Tensor:
     """Get a quarter of the slope of the divergence, as openTSNE counts it."""
-    potential, push = forces.repel(places)
-    pull = forces.attract(places.view(-1, places.shape[2]), ties).reshape(places.shape)
-    return pull * pull_by - push / normaliser(potential)[:, None, None]
+    points = places.shape[1]
+    crowds = forces.crowds or (points,)
+    pull = forces.attract(places.view(-1, places.shape[2]), ties).reshape(places.shape) * pull_by
+    if len(set(crowds)) == 1:  # crowds of one size are pushed at once, as if they were heads
+        parts = [places.reshape(-1, crowds[0], places.shape[2])]
+    else:
+        parts = list(torch.split(places, list(crowds), 1))
+    pushes = []
+    for crowd in parts:
+        potential, push = forces.repel(crowd.contiguous(), points if len(crowds) > 1 else 0)
+        share = crowd.shape[1] / points  # of what all ties weigh
+        pushes.append((push * (share / normaliser(potential))[:, None, None]).view(len(places), -1))
+    return pull - torch.cat(pushes, 1).view_as(pull)
 
 
 def normaliser(potential: Tensor) -> Tensor:

@@ -8,13 +8,14 @@ What differs from umap-learn, so that a step needs no scattering and no random n
 - the others are the points a random shift further on, in a shuffled order all heads share;
 - forces carry their expected weight instead of being drawn with that chance;
 - a point of great weight takes shorter steps, so that moving at once does not overshoot;
-- the start is PCA.
+- the start is PCA, or what the ties of attention bring along.
 
 All random numbers come from one seeded CPU generator, so a seed means the same on every device.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -30,13 +31,15 @@ from attention_atlas.layout.pca import pca
 from attention_atlas.layout.place import Known, Settling, settle
 
 A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
-OTHERS = 5
+JOINED_A = 1.2  # of the curve of a map made of attention; its b is 1, so no power is computed
+OTHERS, JOINED_OTHERS = 5, 6  # points that push a point in one step
 EPOCHS = 200
+JOINED_STEPS = 2000  # of a map made of attention
 FORCE = 4.0  # forces are cut at this size
 PULL = 0.5  # of its weight, what a point feels in one step at most
 LOOK_EVERY = 2  # epochs
-LOOK = 24.0  # strength of a look at the beginning
-LOOK_LAST = 0.05  # share of it at the end
+LOOK = 30.0  # strength of a look at the beginning
+LOOK_LAST = 0.02  # share of it at the end
 
 
 def lay_out(
@@ -46,18 +49,34 @@ def lay_out(
     seed: int = 0,
     epochs: int = EPOCHS,
 ) -> Tensor:
-    """Place points (heads, points, width) with their ties; returns (heads, points, dims)."""
+    """Place points (heads, points, width) with their ties; returns (heads, points, dims).
+
+    A map made of attention takes a fixed number of steps instead of epochs.
+    """
     numbers = torch.Generator().manual_seed(seed)
     heads, count = points.shape[:2]
-    order = torch.randperm(count, generator=numbers).to(points.device)
-    start = _start(pca(points, dims), numbers)[:, order]
-    gaze = near.gaze if isinstance(near, AttentionGraph) else None
+    joined = near if isinstance(near, AttentionGraph) else None
+    crowds = joined.crowds if joined else (count,)
+    order = _shuffle(crowds, numbers).to(points.device)
+    begin = joined.start[..., :dims] if joined else pca(points, dims)
+    start = _start(begin, numbers)[:, order]
     graph = near.graph if isinstance(near, AttentionGraph) else _nearest_graph(near)
-    around = rounds(graph, heads, numbers)
-    moved = _settle(start, _shuffled(Course(around, gaze, epochs), order), numbers)
+    course = Course(rounds(graph, heads, numbers), crowds, epochs, joined.gaze if joined else None)
+    moved = _settle(start, _shuffled(course, order), numbers)
     places = torch.empty_like(start)
     places[:, order] = moved
     return places
+
+
+def _shuffle(crowds: tuple[int, ...], numbers: torch.Generator) -> Tensor:
+    """Draw an order of all points in which each crowd stays together."""
+    firsts = accumulate((0, *crowds))
+    return torch.cat(
+        [
+            first + torch.randperm(size, generator=numbers)
+            for first, size in zip(firsts, crowds, strict=False)
+        ]
+    )
 
 
 def _start(places: Tensor, numbers: torch.Generator) -> Tensor:
@@ -78,13 +97,23 @@ class Course:
     """What moves the points: their ties, what queries look at, and for how long."""
 
     around: Rounds
+    crowds: tuple[int, ...]  # sizes; a point pushes only points of its own crowd
+    for_epochs: int
     gaze: LookForce | None
-    epochs: int
 
-    @property
+    @cached_property
     def parts(self) -> int:
         """Count the steps of an epoch."""
         return max(1, round(self.around.weight.mean().item()))
+
+    @cached_property
+    def epochs(self) -> int:
+        return round(JOINED_STEPS / self.parts) if self.gaze else self.for_epochs
+
+    @property
+    def curve(self) -> tuple[float, float]:
+        """Return a and b: two points at distance d are as near as 1 / (1 + a d^2b)."""
+        return (JOINED_A, 1.0) if self.gaze else (A, B)
 
     @cached_property
     def pause(self) -> int:
@@ -111,7 +140,7 @@ def _shuffled(course: Course, order: Tensor) -> Course:
     first = torch.arange(heads, device=order.device)[:, None] * len(order)
     rows, to = (order + first).view(-1), (place + first).view(-1)
     moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
-    return Course(moved, gaze.renumbered(to) if gaze else None, course.epochs)
+    return Course(moved, course.crowds, course.for_epochs, gaze.renumbered(to) if gaze else None)
 
 
 def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
@@ -120,13 +149,15 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
     parts = course.parts
     share = around.weight / parts
     pace = share * (PULL / (2 * share)).clamp_max(1.0)  # (heads, points)
-    shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
+    others = JOINED_OTHERS if course.gaze else OTHERS
+    shifts = torch.randint(1, max(2, points), (epochs * parts, others), generator=numbers)
     rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
     if places.is_cuda and has_triton():
         return _settle_fused(places, course, pace, shifts.to(places.device, torch.int32), rates)
     axes = places.permute(2, 0, 1).contiguous()  # (dims, heads, points)
     for step, (shift, rate) in enumerate(zip(shifts.tolist(), rates, strict=True)):
-        force = _drawn(axes, around.at(step)).mul_(2).add_(_pushed(axes, shift))
+        force = _drawn(axes, around.at(step), course.curve).mul_(2)
+        force += _all_pushed(axes, shift, course)
         axes = torch.addcmul(axes, force, pace, value=rate)
         if course.looks_after(step):
             axes += course.look(axes, step, rate)
@@ -140,7 +171,7 @@ def _settle_fused(
 
     places, spare = places.contiguous(), torch.empty_like(places)
     for step, rate in enumerate(rates):
-        umap_step(places, course.around.at(step), shifts[step], pace, rate, spare)
+        umap_step(places, course.around.at(step), shifts[step], pace, rate, course, spare)
         places, spare = spare, places
         if course.looks_after(step):
             look = course.look(places.permute(2, 0, 1).contiguous(), step, rate)
@@ -148,25 +179,43 @@ def _settle_fused(
     return places
 
 
-def _drawn(axes: Tensor, partner: Tensor) -> Tensor:
+def _drawn(axes: Tensor, partner: Tensor, curve: tuple[float, float]) -> Tensor:
     """Get the pull of one partner on each point; returns (dims, heads, points)."""
+    a, b = curve
     pulling = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
     apart = axes - pulling.view_as(axes)
     square = apart.square().sum(0).clamp_min_(1e-12)
-    power = square.log().mul_(B).exp_()  # half the time of pow on a CPU
-    strength = power.div(square).div_(power.mul_(A).add_(1)).mul_(-2 * A * B)
+    if b == 1:
+        return apart.mul_(-2 * a).div_(square.mul_(a).add_(1)).clamp_(-FORCE, FORCE)
+    power = square.log().mul_(b).exp_()  # half the time of pow on a CPU
+    strength = power.div(square).div_(power.mul_(a).add_(1)).mul_(-2 * a * b)
     return apart.mul_(strength).clamp_(-FORCE, FORCE)
 
 
-def _pushed(axes: Tensor, shift: list[int]) -> Tensor:
+def _all_pushed(axes: Tensor, shift: list[int], course: Course) -> Tensor:
+    """Get the push within each crowd; returns (dims, heads, points)."""
+    crowds, curve = course.crowds, course.curve
+    if len(set(crowds)) == 1:  # crowds of one size are pushed at once, as if they were heads
+        size = crowds[0]
+        shift = [by % size for by in shift]
+        return _pushed(axes.view(len(axes), -1, size), shift, curve).view_as(axes)
+    parts = torch.split(axes, list(crowds), 2)
+    shifts = [[by % part.shape[2] for by in shift] for part in parts]
+    pushes = [_pushed(part, by, curve) for part, by in zip(parts, shifts, strict=True)]
+    return torch.cat(pushes, 2)
+
+
+def _pushed(axes: Tensor, shift: list[int], curve: tuple[float, float]) -> Tensor:
     """Get the push of the points `shift` places further on; returns (dims, heads, points)."""
     points = axes.shape[2]
     twice = torch.cat([axes, axes], 2)  # so that a slice past the end wraps round
     others = torch.stack([twice[:, :, by : by + points] for by in shift], 1)
     apart = axes[:, None] - others  # (dims, others, heads, points)
     square = apart.square().sum(0)
-    power = square.log().mul_(B).exp_().mul_(A).add_(1)
-    strength = (2 * B) / square.add_(1e-3).mul_(power)
+    a, b = curve
+    power = square if b == 1 else square.log().mul_(b).exp_()
+    power = power.mul(a).add_(1)
+    strength = (2 * b) / square.add_(1e-3).mul_(power)
     return apart.mul_(strength).clamp_(-FORCE, FORCE).sum(1)
 
 

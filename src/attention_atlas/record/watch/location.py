@@ -42,6 +42,8 @@ class Location:
     def __init__(self, model: nn.Module):
         self.model = model
         self.names = {module: name for name, module in model.named_modules()}
+        # found once: a capture enters here for every batch
+        self._followed = [module for module in self.names if not _attends_never(module)]
         self._thread = get_ident()
         self._step = -1
         self._visits: dict[nn.Module, int] = {}
@@ -64,9 +66,7 @@ class Location:
         self._thread = get_ident()
         self._step = -1
         self._visits.clear()
-        for module in self.names:
-            if _attends_never(module):
-                continue
+        for module in self._followed:
             self._hooks.append(module.register_forward_pre_hook(self._enter))
             self._hooks.append(module.register_forward_hook(self._leave, always_call=True))
         return self

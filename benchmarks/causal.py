@@ -1,19 +1,25 @@
 """What does the causal importance of every head cost, and does an estimate's interval hold?
 
-    python -m benchmarks.causal --smollm2 FILE      speed on a BERT-base and a GPT-2 shape; coverage
+    python -m benchmarks.causal speed exact --shape bert --threads 6      also: --shape gpt2, large
+    python -m benchmarks.causal speed naive --shape bert --save naive.npy --seconds 150
+    python -m benchmarks.causal speed estimate --shape bert
+    python -m benchmarks.causal coverage builtin:gpt --by zero
 
-Speed: untrained models of 12 × 12 heads of width 64, 200 sentences. In one run: a plain pass over
-the corpus one sentence at a time, as the naive loop runs it, and in batches, as we run it; the
-sweep; the estimate; and the naive loop (`with aa.edit`, one head of one sentence at a time) on some
-of the sentences, whose effects must be ours. Times are in plain passes, both ways.
+Speed: untrained models (BERT-base and GPT-2 small, 12 × 12 heads of width 64; GPT-2 large) over 200
+texts of random words, as long as the demo's sentences. Each run first measures plain passes over
+the corpus: one text at a time, as the naive loop runs, and in batches, as we run. The naive loop is
+`with aa.edit`, one head of one text at a time; its effects are compared with those of the sweep.
 
-Coverage: exact effects of every head over 200 sentences, then 200 estimates from random parts of
-the sentences; how often the interval holds the exact value, over heads and estimates.
+Coverage: exact effects of every head over the demo's sentences, then 200 estimates from random
+parts of them; how often the interval holds the exact value, over heads and estimates.
+
+Each prints lines of JSON; causal.md is written from them.
 """
 
 import argparse
+import json
 import time
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,43 +32,50 @@ from attention_atlas.edits.anatomy import anatomy
 from attention_atlas.edits.apply import editing
 from attention_atlas.edits.bind import MOST
 from attention_atlas.lab.causal.exchange import Pool
-from attention_atlas.lab.causal.plan import grouped, tokens_of
+from attention_atlas.lab.causal.plan import GRADIENTS, exact_cost, grouped, tokens_of
 from attention_atlas.lab.causal.slopes import slopes
 from attention_atlas.lab.causal.statistics import estimated
 from attention_atlas.lab.causal.sweep import Sweep
-from attention_atlas.lab.causal.task import Group, prepare, task_of
-from attention_atlas.models.encode import encode
+from attention_atlas.lab.causal.task import Group, Task, prepare, task_of
+from attention_atlas.lab.replay import Replay
+from attention_atlas.models.encode import Encoded, encode
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.studies.demo import sentences
 from benchmarks.machine import about
 
-RESULTS = Path(__file__).parent / "causal.md"
 COUNT, BUDGET, ESTIMATES = 200, 18, 200
+LARGE = {"n_embd": 1280, "n_layer": 36, "n_head": 20}
+MASK = 103
 
 
-def shapes() -> dict[str, Loaded]:
-    """Untrained models of 12 × 12 heads, with the tokenizers of the built-in models."""
+def say(**figures: Any) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def shape(name: str, device: str) -> tuple[Sweep, list[Group]]:
+    """An untrained model, and 200 texts of random words."""
     torch.manual_seed(0)
-    bert, gpt = load("builtin:bert").tokenizer, load("builtin:gpt").tokenizer
-    return {
-        "BERT-base shape (30,522 words)": Loaded(
-            hf.BertForMaskedLM(hf.BertConfig()).eval(), bert, "bert-base", None
-        ),
-        "GPT-2 small shape (50,257 words)": Loaded(
-            hf.GPT2LMHeadModel(hf.GPT2Config()).eval(), gpt, "gpt2-small", None
-        ),
-    }
+    network: Any = hf.BertForMaskedLM(hf.BertConfig()) if name == "bert" else hf.GPT2LMHeadModel(
+        hf.GPT2Config(**(LARGE if name == "large" else {}))
+    )  # fmt: skip
+    loaded = Loaded(network.to(device).eval(), None, name, None)
+    kind = "masked" if name == "bert" else "next"
+    dice = np.random.default_rng(0)
+    lengths = [len(load("builtin:bert").tokenizer(text)["input_ids"]) for text in texts(COUNT)]
+    rows = [dice.integers(1000, 30000, length).tolist() for length in lengths]
+    items = [encode(loaded, each) for each in read_inputs([{"input_ids": [row]} for row in rows])]
+    return prepared(loaded, Task(kind, "input_ids", MASK, 0), items, "zero")
 
 
-def texts() -> list[str]:
-    return [line["text"] for line in sentences()][:COUNT]
+def texts(count: int) -> list[str]:
+    return [line["text"] for line in sentences()][:count]
 
 
-def prepared(loaded: Loaded, by: str) -> tuple[Sweep, list[Group]]:
+def prepared(
+    loaded: Loaded, task: Task, items: Sequence[Encoded], by: str
+) -> tuple[Sweep, list[Group]]:
     """What `aa.causal` makes ready before it sweeps."""
-    items = [encode(loaded, given) for given in read_inputs(texts())]
-    task = task_of(loaded, items[0], 0)
     ready = [prepare(loaded, task, item, number) for number, item in enumerate(items)]
     groups = [group for group in ready if group is not None]
     known = anatomy(loaded, items[:2])
@@ -74,130 +87,141 @@ def prepared(loaded: Loaded, by: str) -> tuple[Sweep, list[Group]]:
     return sweep, groups
 
 
-def swept(sweep: Sweep, groups: list[Group], direct: bool) -> tuple[Any, float]:
-    """Effects (inputs, heads) and seconds."""
-    rows: dict[int, Any] = {}
-    began = time.perf_counter()
-    for group in grouped(groups, max(layer.heads for layer in sweep.known.layers), sweep):
-        total, _ = sweep.run(group, direct)
-        rows |= dict(zip(group.numbers, total, strict=True))
-    return np.stack([rows[n] for n in sorted(rows)]), time.perf_counter() - began
+def now(sweep: Sweep) -> float:
+    """Seconds: of the processor on a CPU with one thread, so that others do not count."""
+    if sweep.loaded.model.device.type == "cuda":
+        torch.cuda.synchronize()
+    elif torch.get_num_threads() == 1:
+        return time.process_time()
+    return time.perf_counter()
 
 
-def plain_seconds(loaded: Loaded, groups: list[Group], times: int = 2) -> float:
-    """Seconds of one pass over the corpus, the best of some."""
+def plain_seconds(sweep: Sweep, groups: Sequence[Group]) -> float:
+    """Seconds of one pass over the corpus, the better of two."""
     seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
+    for _ in range(2):
+        began = now(sweep)
         with torch.no_grad():
             for group in groups:
-                loaded.model(**group.tensors)
-        seconds.append(time.perf_counter() - began)
+                sweep.loaded.model(**group.tensors)
+        seconds.append(now(sweep) - began)
     return min(seconds)
 
 
-def naive(sweep: Sweep, groups: list[Group]) -> tuple[Any, float]:
-    """Effects by zero (inputs, heads) and seconds: one head of one sentence at a time."""
+def swept(sweep: Sweep, groups: Sequence[Group], direct: bool) -> tuple[Any, float]:
+    """Effects (inputs, heads) and seconds."""
+    rows: dict[int, Any] = {}
+    began = now(sweep)
+    for group in grouped(groups, max(layer.heads for layer in sweep.known.layers), sweep):
+        total, _ = sweep.run(group, direct)
+        rows |= dict(zip(group.numbers, total, strict=True))
+    return np.stack([rows[number] for number in sorted(rows)]), now(sweep) - began
+
+
+def followed(sweep: Sweep, groups: Sequence[Group]) -> Any:
+    """What gradients foretell, (inputs, heads)."""
+    rows: dict[int, Any] = {}
+    for group in grouped(groups, 1, sweep):
+        rows |= dict(zip(group.numbers, slopes(sweep, group), strict=True))
+    return np.stack([rows[number] for number in sorted(rows)])
+
+
+def naive(sweep: Sweep, groups: Sequence[Group], seconds: float) -> Any:
+    """Effects by zero (inputs, heads), of as many inputs as fit into so many seconds."""
     loaded, known = sweep.loaded, sweep.known
     names = [layer.name(head) for layer in known.layers for head in range(layer.heads)]
-    effects, began = np.zeros((len(groups), len(names))), time.perf_counter()
-    for place, group in enumerate(groups):
+    rows: list[list[float]] = []
+    began = time.perf_counter()
+    for group in groups:
+        if time.perf_counter() - began > seconds:
+            break
         counted, right = group.counted, group.targets[group.counted]
         with torch.no_grad():
             plain = F.cross_entropy(loaded.model(**group.tensors).logits[counted], right)
-            for number, name in enumerate(names):
+            rows.append([])
+            for name in names:
                 with editing(loaded, [aa.ablate(name)], known):
                     logits = loaded.model(**group.tensors).logits
-                effects[place, number] = F.cross_entropy(logits[counted], right) - plain
-    return effects, time.perf_counter() - began
+                rows[-1].append(float(F.cross_entropy(logits[counted], right) - plain))
+    return np.array(rows)
 
 
-def speed(name: str, loaded: Loaded, every: int) -> list[str]:
-    """One row of the table of speed, and what it was compared with."""
-    sweep, groups = prepared(loaded, "zero")
-    alone = plain_seconds(loaded, groups)
-    batched = plain_seconds(loaded, grouped(groups, 1, sweep))
-    exact, seconds = swept(sweep, groups, direct=False)
-    _, with_direct = swept(sweep, groups, direct=True)
-    began = time.perf_counter()
-    some = aa.causal(loaded, texts(), by="zero", budget=BUDGET, progress=False)
-    estimate = time.perf_counter() - began
-    picked = range(0, len(groups), every)
-    loop, loop_seconds = naive(sweep, [groups[place] for place in picked])
-    loop_seconds *= len(groups) / len(picked)
-    apart = np.abs(exact[list(picked)] - loop).max()
-
-    def passes(took: float) -> str:
-        return f"{took:.0f} s = {took / alone:.1f} ({took / batched:.1f})"
-
-    tokens = sum(group.long for group in groups)
-    return [
-        f"**{name}**, {len(groups)} sentences, {tokens} tokens; a plain pass takes {alone:.2f} s "
-        f"one sentence at a time, {batched:.2f} s in batches.",
-        "",
-        "| what | seconds = plain passes (passes in batches) |",
-        "|---|---|",
-        f"| exact effects of 144 heads | {passes(seconds)} |",
-        f"| exact effects and direct effects | {passes(with_direct)} |",
-        f"| estimate, `budget={BUDGET}` ({some.attrs['exact_inputs']} sentences exact), all of "
-        f"`aa.causal` | {passes(estimate)} |",
-        f"| naive loop, from {len(picked)} sentences | {passes(loop_seconds)} |",
-        "",
-        f"Largest difference from the naive loop, over {len(picked)} × 144 effects: {apart:.1e} "
-        f"nats; the largest effect is {np.abs(loop).max():.1e}.",
-        "",
-    ]  # fmt: skip
+def exact_part(sweep: Sweep, groups: Sequence[Group], by: str) -> int:
+    """How many inputs a budget makes exact, as in `aa.causal`."""
+    replay = Replay(sweep.loaded, groups[0].tensors, known=sweep.known)
+    before = GRADIENTS + (0.0 if by == "zero" else min(MOST, len(groups)) / len(groups))
+    cost = exact_cost(sweep, replay, groups[0])
+    return int((BUDGET - before) / cost * len(groups))
 
 
-def coverage(model: str, by: str) -> str:
-    """One row of the table of coverage."""
-    loaded = load(model)
-    sweep, groups = prepared(loaded, by)
+def speed(asked: argparse.Namespace) -> None:
+    sweep, groups = shape(asked.shape, asked.device)
+    alone = plain_seconds(sweep, groups)
+    batched = plain_seconds(sweep, grouped(groups, 1, sweep))
+    say(machine=about(), threads=torch.get_num_threads(), tokens=sum(x.long for x in groups),
+        alone=alone, batched=batched)  # fmt: skip
+    began = now(sweep)
+    if asked.what == "naive":
+        effects = naive(sweep, groups[::4], asked.seconds)
+        took = (now(sweep) - began) * len(groups) / len(effects)
+        say(naive_inputs=len(effects))
+    elif asked.what == "estimate":
+        several = exact_part(sweep, groups, "zero")
+        followed(sweep, groups)
+        say(gradients=now(sweep) - began)
+        effects, _ = swept(sweep, groups[:several], direct=False)
+        took = now(sweep) - began
+        say(exact_inputs=several)
+    else:
+        effects, took = swept(sweep, groups, direct=asked.what == "direct")
+    say(what=asked.what, seconds=took, passes=took / alone, batched_passes=took / batched)
+    if asked.save:
+        np.save(asked.save, effects)
+
+
+def coverage(asked: argparse.Namespace) -> None:
+    torch.set_num_threads(1)
+    loaded = load(asked.model)
+    items = [encode(loaded, given) for given in read_inputs(texts(asked.count))]
+    sweep, groups = prepared(loaded, task_of(loaded, items[0], 0), items, asked.by)
     exact, _ = swept(sweep, groups, direct=False)
-    followed = np.zeros_like(exact)
-    places = {group.numbers[0]: place for place, group in enumerate(groups)}
-    for group in grouped(groups, 1, sweep):
-        followed[[places[number] for number in group.numbers]] = slopes(sweep, group)
-    budgeted = aa.causal(loaded, texts(), by=by, budget=BUDGET, progress=False)
-    several, truth = budgeted.attrs["exact_inputs"], exact.mean(0)
-    inside, bias, dice = [], [], np.random.default_rng(0)
+    slope = followed(sweep, groups)
+    several = asked.part or exact_part(sweep, groups, asked.by)
+    inside, errors, dice = [], [], np.random.default_rng(0)
+    truth = exact.mean(0)
     for _ in range(ESTIMATES):
         chosen = np.sort(dice.choice(len(exact), several, replace=False))
-        found = estimated(followed, exact[chosen], chosen)
+        found = estimated(slope, exact[chosen], chosen)
         inside.append((found.corpus_low <= truth) & (truth <= found.corpus_high))
-        bias.append(found.effect - truth)
-    gain = np.median(exact.var(0, ddof=1) / (exact - followed).var(0, ddof=1))
-    off = np.abs(np.mean(bias, 0)) / (np.std(bias, 0) / np.sqrt(ESTIMATES))
-    heads = np.mean(inside, 0)
-    name = Path(model).name
-    return (
-        f"| {name} | {by} | {exact.shape[1]} | {several} | {100 * np.mean(inside):.1f} % | "
-        f"{100 * np.quantile(heads, 0.1):.0f} % | {gain:.1f} | {np.mean(off < 2):.2f} |"
-    )
+        errors.append(found.effect - truth)
+    saved = exact.var(0, ddof=1) / (exact - slope).var(0, ddof=1)
+    off = np.abs(np.mean(errors, 0)) / (np.std(errors, 0) / np.sqrt(ESTIMATES))
+    say(model=asked.model, by=asked.by, inputs=len(exact), heads=exact.shape[1], exact=several,
+        holds=float(np.mean(inside)), worst_tenth=float(np.quantile(np.mean(inside, 0), 0.1)),
+        variance_saved=float(np.median(saved)), bias_in_errors=float(np.median(off)),
+        gradient_alone=float(np.corrcoef(truth, slope.mean(0))[0, 1]))  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--smollm2", required=True)
-    parser.add_argument("--every", type=int, default=4, help="naive on every so many sentences")
+    kinds = parser.add_subparsers(required=True)
+    fast = kinds.add_parser("speed")
+    fast.add_argument("what", choices=("exact", "direct", "estimate", "naive"))
+    fast.add_argument("--shape", choices=("bert", "gpt2", "large"), default="bert")
+    fast.add_argument("--device", default="cpu")
+    fast.add_argument("--threads", type=int, default=1)
+    fast.add_argument("--seconds", type=float, default=1e9, help="of the naive loop, at most")
+    fast.add_argument("--save", help="a .npy file for the effects")
+    fast.set_defaults(run=speed)
+    cover = kinds.add_parser("coverage")
+    cover.add_argument("model")
+    cover.add_argument("--by", default="zero")
+    cover.add_argument("--count", type=int, default=COUNT)
+    cover.add_argument("--part", type=int, help="inputs that are exact; unset: as the budget says")
+    cover.set_defaults(run=coverage)
     asked = parser.parse_args()
-    lines = ["# Causal importance of every head", "", about(), ""]
-    for name, loaded in shapes().items():
-        lines += speed(name, loaded, asked.every)
-    lines += [
-        f"**Coverage** of `corpus_low` to `corpus_high` of the estimate (`budget={BUDGET}`), "
-        f"{ESTIMATES} estimates each; 95 % is promised.",
-        "",
-        "| model | by | heads | sentences exact | holds the exact effect | worst tenth of heads | "
-        "variance saved by gradients, median | heads with no bias seen |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for model in ("builtin:gpt", "builtin:bert", asked.smollm2):
-        for by in ("zero", "resample"):
-            lines.append(coverage(model, by))
-            print(lines[-1], flush=True)
-    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    torch.set_num_threads(getattr(asked, "threads", 1))
+    asked.run(asked)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,11 @@ def _kind(sweep: Sweep) -> str:
     return "cpu" if str(sweep.loaded.model.device.type) == "cpu" else "cuda"
 
 
-def exact_cost(sweep: Sweep, replay: Replay) -> float:
-    """Return how many plain passes the total effects of all heads cost."""
+def exact_cost(sweep: Sweep, replay: Replay, group: Group) -> float:
+    """Return how many plain passes the total effects of all heads cost.
+
+    group  what share of its tokens the head that predicts sees, stands for all inputs
+    """
     layers = sweep.known.layers
     if not replay.restarts:
         return float(sum(layer.heads for layer in layers))
@@ -61,7 +64,8 @@ def exact_cost(sweep: Sweep, replay: Replay) -> float:
     output = sweep.head or sweep.loaded.model.get_output_embeddings()
     head = 0 if output is None else _weights(output)
     whole = sum(blocks) + head
-    costs = [layer.heads * (sum(blocks[replay.starts[layer] :]) + head) for layer in layers]
+    share = 1.0 if sweep.head is None else float(group.counted.double().mean())
+    costs = [layer.heads * (sum(blocks[replay.starts[layer] :]) + share * head) for layer in layers]
     return sum(costs) / whole
 
 

@@ -125,7 +125,7 @@ def _budgeted(sweep: Sweep, groups: Sequence[Group], asked: Asked) -> Study:
     """Exchange every head on as many inputs as a budget allows, and follow gradients on all."""
     count, budget = len(groups), asked.budget or 0.0
     replay = Replay(sweep.loaded, groups[0].tensors, known=sweep.known)
-    cost = exact_cost(sweep, replay)
+    cost = exact_cost(sweep, replay, groups[0])
     before = GRADIENTS + (0.0 if asked.by == "zero" else min(MOST, count) / count)
     several = int((budget - before) / cost * count)
     if several >= count:

@@ -8,8 +8,11 @@ With a budget, only a random part of the inputs is exact (m of n). Gradients of 
 control variate, d = exact − gradient on the part:
 
     estimate     mean of gradients over all + mean of d over the part        unbiased
-    its error    var(d) / m · (1 − m / n)                                    t with m − 1 degrees
+    its error    var(d) / m · (1 − m / n)
     as a mean of a wider population it has the error of the corpus too: + var(exact) / n
+
+d is often skewed: a few inputs carry much of it. So each side of the interval is the wider of
+Student's t with m − 1 degrees of freedom and of t in a bootstrap of d.
 """
 
 from dataclasses import dataclass
@@ -20,6 +23,8 @@ from scipy.special import stdtr, stdtrit
 
 from attention_atlas.measure import boot
 from attention_atlas.measure.row_block import Floats
+
+REPLICAS = 500  # of the bootstrap of t
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,25 @@ def estimated(slopes: Floats, part: Floats, chosen: npt.NDArray[np.int64]) -> Ef
     value = slopes.mean(0) + apart.mean(0)
     drawing = _error(apart) * np.sqrt(1 - m / n)
     whole = np.sqrt(drawing**2 + part.var(0, ddof=1) / n)
-    wide = float(stdtrit(m - 1, (1 + boot.LEVEL) / 2))
+    down, up = _reach(apart)
     return Effects(
-        value, value - wide * whole, value + wide * whole,
-        value - wide * drawing, value + wide * drawing, _p(value, whole, m),
+        value, value - down * whole, value + up * whole,
+        value - down * drawing, value + up * drawing, _p(value, whole, m),
     )  # fmt: skip
+
+
+def _reach(values: Floats) -> tuple[Floats, Floats]:
+    """Return how many standard errors an interval reaches down and up, (heads,) each."""
+    m = len(values)
+    times = np.random.default_rng(m).multinomial(m, np.full(m, 1 / m), REPLICAS).astype(np.float64)
+    centred = values - values.mean(0)
+    means = times @ centred / m  # (REPLICAS, heads)
+    spread = np.maximum(times @ centred**2 / m - means**2, 0) * m / (m - 1)
+    t = means / np.sqrt(np.maximum(spread, np.finfo(np.float64).tiny) / m)
+    tail = 100 * (1 - boot.LEVEL) / 2
+    low, high = np.percentile(t, [tail, 100 - tail], axis=0)
+    least = float(stdtrit(m - 1, (1 + boot.LEVEL) / 2))
+    return np.maximum(high, least), np.maximum(-low, least)
 
 
 def discoveries(p: Floats) -> Floats:

@@ -38,7 +38,7 @@ from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
 
 METRICS = ("loss",)
-FEWEST = 10  # inputs that an estimate is made from
+FEWEST = 20  # inputs that an estimate is made from: fewer hold too little of a skewed effect
 
 
 @dataclass(frozen=True)

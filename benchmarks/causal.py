@@ -20,6 +20,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,7 @@ def coverage(asked: argparse.Namespace) -> None:
     loaded = load(asked.model)
     items = [encode(loaded, given) for given in read_inputs(texts(asked.count))]
     sweep, groups = prepared(loaded, task_of(loaded, items[0], 0), items, asked.by)
+    sweep.known = replace(sweep.known, layers=sweep.known.layers[:: asked.every])
     exact, _ = swept(sweep, groups, direct=False)
     slope = followed(sweep, groups)
     several = asked.part or exact_part(sweep, groups, asked.by)
@@ -218,6 +220,7 @@ def main() -> None:
     cover.add_argument("--by", default="zero")
     cover.add_argument("--count", type=int, default=COUNT)
     cover.add_argument("--part", type=int, help="inputs that are exact; unset: as the budget says")
+    cover.add_argument("--every", type=int, default=1, help="only every so many layers")
     cover.set_defaults(run=coverage)
     asked = parser.parse_args()
     torch.set_num_threads(getattr(asked, "threads", 1))

@@ -12,7 +12,8 @@ control variate, d = exact − gradient on the part:
     as a mean of a wider population it has the error of the corpus too: + var(exact) / n
 
 d is often skewed: a few inputs carry much of it. So each side of the interval is the wider of
-Student's t with m − 1 degrees of freedom and of t in a bootstrap of d.
+Student's t with m − 1 degrees of freedom and of t in a bootstrap of d. And where gradients spread
+wider over all inputs than over the part, it has missed the extreme ones: the error grows by that.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from attention_atlas.measure import boot
 from attention_atlas.measure.row_block import Floats
 
 REPLICAS = 500  # of the bootstrap of t
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,19 @@ def estimated(slopes: Floats, part: Floats, chosen: npt.NDArray[np.int64]) -> Ef
     n, m = len(slopes), len(part)
     apart = part - slopes[chosen]
     value = slopes.mean(0) + apart.mean(0)
-    drawing = _error(apart) * np.sqrt(1 - m / n)
+    drawing = _error(apart) * np.sqrt(1 - m / n) * _missed(slopes, slopes[chosen])
     whole = np.sqrt(drawing**2 + part.var(0, ddof=1) / n)
     down, up = _reach(apart)
     return Effects(
         value, value - down * whole, value + up * whole,
         value - down * drawing, value + up * drawing, _p(value, whole, m),
     )  # fmt: skip
+
+
+def _missed(slopes: Floats, part: Floats) -> Floats:
+    """Return by how much slopes spread wider over all inputs than over a part, 1 or more."""
+    wide, narrow = slopes.std(0, ddof=1), part.std(0, ddof=1)
+    return np.asarray(np.maximum(np.where(narrow > 0, wide / np.maximum(narrow, _TINY), 1.0), 1.0))
 
 
 def _reach(values: Floats) -> tuple[Floats, Floats]:
@@ -69,7 +77,7 @@ def _reach(values: Floats) -> tuple[Floats, Floats]:
     centred = values - values.mean(0)
     means = times @ centred / m  # (REPLICAS, heads)
     spread = np.maximum(times @ centred**2 / m - means**2, 0) * m / (m - 1)
-    t = means / np.sqrt(np.maximum(spread, np.finfo(np.float64).tiny) / m)
+    t = means / np.sqrt(np.maximum(spread, _TINY) / m)
     tail = 100 * (1 - boot.LEVEL) / 2
     low, high = np.percentile(t, [tail, 100 - tail], axis=0)
     least = float(stdtrit(m - 1, (1 + boot.LEVEL) / 2))

@@ -315,10 +315,19 @@ def test_a_model_without_a_head_is_refused() -> None:
         aa.causal(model, texts(), by="zero", progress=False)
 
 
-def test_the_model_is_as_before() -> None:
-    model = SHAPES["BERT"].build()
-    plain = model(**first(SHAPES["BERT"].tensors())).logits
-    with pytest.raises(aa.ModelError):
-        aa.causal(model, texts(), by="zero", progress=False)
-    assert torch.equal(model(**first(SHAPES["BERT"].tensors())).logits, plain)
-    assert all("forward" not in module.__dict__ for module in model.modules())
+def test_the_model_is_as_before_when_a_sweep_is_stopped() -> None:
+    model, tensors = SHAPES["GPT-2"].build(), first(SHAPES["GPT-2"].tensors())
+    plain = model(**tensors).logits
+
+    def stop(*_given: Any) -> None:
+        if "forward" in model.transformer.h[1].mlp.c_proj.__dict__:  # frozen for direct effects
+            raise KeyboardInterrupt
+
+    hook = model.transformer.ln_f.register_forward_hook(stop)
+    with pytest.raises(KeyboardInterrupt):
+        aa.causal(model, texts(), by="mean", progress=False)
+    hook.remove()
+    assert torch.equal(model(**tensors).logits, plain)
+    for module in model.modules():
+        assert "forward" not in module.__dict__
+        assert not module._forward_hooks and not module._forward_pre_hooks

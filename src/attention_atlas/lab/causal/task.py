@@ -26,6 +26,7 @@ from attention_atlas.models.signature import signature
 from attention_atlas.names.errors import InputError, ModelError
 from attention_atlas.record.prove.layer_errors import bound_of
 from attention_atlas.record.watch.gradients import MASKED
+from attention_atlas.record.watch.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,6 @@ def _given(loaded: Loaded, item: Encoded) -> dict[str, Tensor]:
 
 
 def _logits(loaded: Loaded, tensors: dict[str, Tensor]) -> Tensor | None:
-    from attention_atlas.record.watch.setting import Setting
-
     with Setting(loaded.model, "eager").held():
         logits: Any = getattr(loaded.model(**tensors), "logits", None)
     return logits if torch.is_tensor(logits) else None

@@ -1,0 +1,1 @@
+"""What happens when attention is changed, over worlds, heads and inputs?"""

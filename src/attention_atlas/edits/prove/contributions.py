@@ -27,7 +27,7 @@ def contributions(case: Case) -> Found:
 def _contributions(case: Case, layer: ModelLayer) -> float:
     every = range(layer.heads)
     silent = [[], every, *([head for head in every if head != alone] for alone in every)]
-    module = _projection(case, layer).module
+    module = projection_of(case, layer).module
     whole, nothing, *alone = _without(case, layer, module, silent)
     parts = torch.stack(alone).double() - nothing.double()  # (H, …)
     total = nothing.double() + parts.sum(0)
@@ -41,7 +41,7 @@ def all_ablated(case: Case) -> Found:
 
 
 def _all_ablated(case: Case, layer: ModelLayer) -> float:
-    projection = _projection(case, layer)
+    projection = projection_of(case, layer)
     whole, nothing = _without(case, layer, projection.module, [[], range(layer.heads)])
 
     def zeros(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -78,7 +78,7 @@ def _apart(first: list[Tensor], second: list[Tensor]) -> float:
     return max((float((a - b).abs().max()) for a, b in both), default=0.0)
 
 
-def _projection(case: Case, layer: ModelLayer) -> Projection:
+def projection_of(case: Case, layer: ModelLayer) -> Projection:
     """Return a layer's projection, found with our own edits whatever the case edits with."""
     if layer in case.projections:
         return case.projections[layer]

@@ -1,1 +1,1 @@
-"""What happens in a model when its attention is changed? Studies that run edited models."""
+"""What happens when attention is changed, over worlds, heads and inputs?"""

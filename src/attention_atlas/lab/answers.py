@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import Encoded
-from attention_atlas.names.errors import InputError, ModelError
+from attention_atlas.names.errors import InputError
 
 Reading = Callable[[Tensor, int, int | None], Tensor]  # (W, V), answer, wrong → (W,)
 
@@ -56,17 +56,6 @@ def check_metric(name: str) -> None:
     """Refuse a metric that does not exist."""
     if name not in METRICS:
         raise InputError(f"no metric is called {name!r}; give one of {', '.join(METRICS)}")
-
-
-def logits_of(loaded: Loaded, output: Any) -> Tensor:
-    """Return the logits of a model's output, (W, N, V) or (W, labels)."""
-    logits = getattr(output, "logits", None)
-    if not isinstance(logits, Tensor):
-        raise ModelError(
-            f"{type(loaded.model).__name__} predicts nothing, so it has no answer; give a model "
-            "with its language head or classifier"
-        )
-    return logits.detach()
 
 
 def question(

@@ -1,23 +1,25 @@
 """What does a model give for one input in many worlds, each with edits of its own?
 
-Worlds are rows of a batch: the input is repeated, and the edits of a world name its row.
+Worlds are rows of a batch. Those that begin to differ in the same layer run together, from that
+layer on.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
 
 from torch import Tensor
 
 from attention_atlas.edits.anatomy import Anatomy, anatomy
-from attention_atlas.edits.apply import editing
-from attention_atlas.edits.edit import Edit, Stage
+from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.inputs import Given, thaw
-from attention_atlas.lab.answers import logits_of
+from attention_atlas.lab.replay import Outputs, Replay
 from attention_atlas.models.encode import Encoded, collate, encode
 from attention_atlas.models.load import Loaded
-from attention_atlas.record.watch.setting import Setting
+from attention_atlas.names.errors import ModelError
 
-TOKENS = 4096  # in one batch
+TOKENS = 2048  # in one batch, each with a logit for every word
 
 
 @dataclass(frozen=True)
@@ -30,29 +32,33 @@ class Scene:
     item: Encoded
     tensors: dict[str, Tensor]
 
+    @cached_property
+    def replay(self) -> Replay:
+        """Return the input as it ran plainly, which runs again in worlds."""
+        return Replay(self.loaded, self.tensors, known=self.known)
+
     def logits(self, worlds: Sequence[Sequence[Edit]]) -> Iterator[Tensor]:
-        """Yield the logits of the worlds, in order, batch by batch."""
+        """Yield the logits of the worlds, (1, N, V) or (1, labels), in order."""
         size = self.batch_size
-        by_weights = any(edit.stage == Stage.weights for world in worlds for edit in world)
-        for first in range(0, len(worlds), size):
-            batch = worlds[first : first + size]
-            edits = [
-                edit if len(batch) == 1 else replace(edit, inputs=(row,))
-                for row, world in enumerate(batch)
-                for edit in world
-            ]
-            yield self.run(edits, len(batch), by_weights)
+        for _, group in groupby(worlds, self._start):
+            several = list(group)
+            for first in range(0, len(several), size):
+                for outputs in self.replay.run(several[first : first + size]):
+                    yield _logits(self.loaded, outputs)
 
-    def run(self, edits: Sequence[Edit], worlds: int = 1, by_weights: bool = False) -> Tensor:
-        """Run the input in so many worlds, with edits that name their rows; return the logits.
+    def _start(self, edits: Sequence[Edit]) -> int:
+        return self.replay.start(edits) if self.replay.restarts else 0
 
-        by_weights  run the model's own eager attention, as edits of weights do
-        """
-        tensors = {name: _repeated(tensor, worlds) for name, tensor in self.tensors.items()}
-        fused = self.known.fast and not by_weights
-        setting = Setting(self.loaded.model, "sdpa" if fused else "eager")
-        with setting.held(), editing(self.loaded, edits, self.known):
-            return logits_of(self.loaded, self.loaded.model(**tensors))
+    @property
+    def plain(self) -> Tensor:
+        """Return the logits of the plain model."""
+        return _logits(self.loaded, self.replay.plain)
+
+    def run(self, edits: Sequence[tuple[int, Edit]], worlds: int) -> Tensor:
+        """Run so many worlds in one batch, with edits (world, edit); return their logits."""
+        rows = [range(world, world + 1) for world, _ in edits]
+        outputs = self.replay.forward([edit for _, edit in edits], worlds, 0, rows)
+        return _logits(self.loaded, outputs)
 
     @property
     def batch_size(self) -> int:
@@ -72,5 +78,10 @@ def scene(loaded: Loaded, given: Given) -> Scene:
     return Scene(loaded, anatomy(loaded, [item]), given, item, tensors)
 
 
-def _repeated(tensor: Tensor, times: int) -> Tensor:
-    return tensor if times == 1 else tensor.expand(times, *tensor.shape[1:]).contiguous()
+def _logits(loaded: Loaded, outputs: Outputs) -> Tensor:
+    if "logits" not in outputs:
+        raise ModelError(
+            f"{type(loaded.model).__name__} predicts nothing, so it has no answer; give a model "
+            "with its language head or classifier"
+        )
+    return outputs["logits"]

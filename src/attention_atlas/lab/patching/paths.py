@@ -106,8 +106,9 @@ def _comes_before(sender: Unit, receiver: Unit) -> bool:
 
 def _edits(
     case: Transplant, senders: Sequence[Unit], receiver: Unit, sides: Sequence[str]
-) -> list[Edit]:
-    edits: list[Edit] = []
+) -> list[tuple[int, Edit]]:
+    """Return edits with their worlds: 0 is plain, then the senders, then the receivers."""
+    edits: list[tuple[int, Edit]] = []
     every = heads_by_layer([ALL], case.base.known)
     for row, sender in enumerate(senders, start=1):
         others = tuple(
@@ -117,10 +118,11 @@ def _edits(
             if (layer, (head,)) != (sender.layer, sender.heads)
         )
         edits += [
-            patch(sender.names(), from_=case.source, align=case.align, inputs=row),
-            Take(others, (row,), None, "output", 0),
+            (row, patch(sender.names(), from_=case.source, align=case.align)),
+            (row, Take(others, None, None, "output", 0)),
         ]
         edits += [
-            Take(tuple(receiver.names()), (len(senders) + row,), None, side, row) for side in sides
+            (len(senders) + row, Take(tuple(receiver.names()), None, None, side, row))
+            for side in sides
         ]
     return edits

@@ -78,7 +78,7 @@ class _PairStudy:
         self.plain: dict[str, float] = {}
         rounding = 0.0
         for name, each in (("clean", self.clean), ("corrupt", self.corrupt)):
-            logits = each.run([], by_weights=plan.what == "pattern")
+            logits = each.plain
             self.asked[name] = question(loaded, each.item, answers, plan.metric, logits)
             (self.plain[name],) = self.asked[name].read(logits)
             unit = torch.finfo(logits.dtype).eps

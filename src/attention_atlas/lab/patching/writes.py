@@ -27,7 +27,7 @@ def feed_forward_modules(scene: Scene) -> list[nn.Module]:
     for layer in scene.known.layers:
         blocks.setdefault(_block_of(model, layer.module), []).append(layer)
     with _watched(model, list(blocks)) as (given, gave):
-        scene.run([])
+        scene.run([], 1)
     found = [_rest(model, path, layers, given, gave) for path, layers in blocks.items()]
     missing = [path for path, module in zip(blocks, found, strict=True) if module is None]
     if missing:

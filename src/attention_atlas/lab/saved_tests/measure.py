@@ -66,7 +66,7 @@ def measure_case(loaded: Loaded, test: SavedTest, number: int) -> Measured:
 
 def _asked(loaded: Loaded, test: SavedTest, case: TestCase, text: Any) -> tuple[Scene, Question]:
     here = scene(loaded, freeze(fill(loaded, text)))
-    asked = question(loaded, here.item, answers(loaded, case), test.metric, here.run([]))
+    asked = question(loaded, here.item, answers(loaded, case), test.metric, here.plain)
     return here, asked
 
 

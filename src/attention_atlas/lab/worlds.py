@@ -54,9 +54,9 @@ class Scene:
         """Return the logits of the plain model."""
         return _logits(self.loaded, self.replay.plain)
 
-    def run(self, edits: Sequence[tuple[int, Edit]], worlds: int) -> Tensor:
-        """Run so many worlds in one batch, with edits (world, edit); return their logits."""
-        rows = [range(world, world + 1) for world, _ in edits]
+    def run(self, edits: Sequence[tuple[range, Edit]], worlds: int) -> Tensor:
+        """Run so many worlds in one batch, with edits (their worlds, edit); return the logits."""
+        rows = [rows for rows, _ in edits]
         outputs = self.replay.forward([edit for _, edit in edits], worlds, 0, rows)
         return _logits(self.loaded, outputs)
 

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from attention_atlas.edits.edit import ALL, Edit, Stage
 from attention_atlas.edits.here import Here, grid
-from attention_atlas.edits.names import heads_by_layer
 from attention_atlas.edits.patch import patch
 from attention_atlas.lab.patching.heads import Effect, Transplant
 from attention_atlas.lab.patching.plan import Plan, Unit, short_name, units
@@ -33,10 +32,10 @@ VECTORS = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class Take(Edit):
-    """Heads that take a side over from another row of the batch, in the same pass."""
+    """Heads that take a side over from other rows of the batch, in the same pass."""
 
     side: str
-    row: int
+    sources: tuple[int, ...]  # for each row that it changes, the row that it takes from
 
     kind: ClassVar[str] = "take"
 
@@ -67,7 +66,7 @@ class Take(Edit):
         moved = tensor.movedim(axis, 1)  # (B, h, …)
         new = moved.clone()
         place = grid(rows, heads, device=tensor.device)
-        new[place] = moved[self.row][list(heads)].expand(len(rows), -1, -1, -1)
+        new[place] = moved[grid(self.sources, heads, device=tensor.device)]
         return new.movedim(1, axis)
 
 
@@ -106,23 +105,17 @@ def _comes_before(sender: Unit, receiver: Unit) -> bool:
 
 def _edits(
     case: Transplant, senders: Sequence[Unit], receiver: Unit, sides: Sequence[str]
-) -> list[tuple[int, Edit]]:
-    """Return edits with their worlds: 0 is plain, then the senders, then the receivers."""
-    edits: list[tuple[int, Edit]] = []
-    every = heads_by_layer([ALL], case.base.known)
-    for row, sender in enumerate(senders, start=1):
-        others = tuple(
-            layer.name(head)
-            for layer, heads in every.items()
-            for head in heads
-            if (layer, (head,)) != (sender.layer, sender.heads)
-        )
-        edits += [
-            (row, patch(sender.names(), from_=case.source, align=case.align)),
-            (row, Take(others, None, None, "output", 0)),
-        ]
-        edits += [
-            (len(senders) + row, Take(tuple(receiver.names()), None, None, side, row))
-            for side in sides
-        ]
+) -> list[tuple[range, Edit]]:
+    """Return edits with their rows: 0 is plain, then the senders, then the receivers."""
+    count = len(senders)
+    sending, receiving = range(1, 1 + count), range(1 + count, 1 + 2 * count)
+    edits: list[tuple[range, Edit]] = [
+        (sending, Take((ALL,), None, None, "output", (0,) * count)),
+        *(
+            (range(row, row + 1), patch(sender.names(), from_=case.source, align=case.align))
+            for row, sender in zip(sending, senders, strict=True)
+        ),
+    ]
+    names = tuple(receiver.names())
+    edits += [(receiving, Take(names, None, None, side, tuple(sending))) for side in sides]
     return edits

@@ -1,4 +1,7 @@
-"""How are recovered shares drawn? Squares in blue (brought back) and orange (the other way)."""
+"""How are recovered shares drawn? Squares in blue (towards the clean input) and orange (away).
+
+Grey is what a patch that changes nothing gives: 0 in the corrupt input, 1 in the clean one.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +21,18 @@ class Grid:
     rows: Sequence[str]
     columns: Sequence[str]
     values: Mapping[tuple[int, int], tuple[str, float]]  # (row, column) → name, value
+    middle: float = 0.0  # the value that is grey
 
     def svg(self, caption: str) -> str:
         """Draw the grid with its caption and a key of colours; return SVG."""
-        largest = max((abs(v) for _, v in self.values.values() if np.isfinite(v)), default=0.0)
-        top = max(largest, 1e-9)
+        apart = [abs(value - self.middle) for _, value in self.values.values()]
+        top = max([size for size in apart if np.isfinite(size)], default=0.0) or 1.0
         left = 12 + LETTER * max((len(name) for name in self.rows), default=0)
         above = 48 + (LETTER * max((len(name) for name in self.columns), default=0) * 3) // 4
         squares = [
             f'<rect x="{left + column * CELL}" y="{above + row * CELL}" width="{CELL - 1}" '
-            f'height="{CELL - 1}" fill="{_colour(value / top)}"><title>{escape(name)}: '
-            f"{value:.3g}</title></rect>"
+            f'height="{CELL - 1}" fill="{_colour((value - self.middle) / top)}">'
+            f"<title>{escape(name)}: {value:.3g}</title></rect>"
             for (row, column), (name, value) in self.values.items()
         ]
         labels = [
@@ -41,7 +45,9 @@ class Grid:
             f"{escape(name)}</text>"
             for column, name in enumerate(self.columns)
         ]
-        key = f"{-top:.2g} (orange) … 0 … {top:.2g} (blue); no square: not on the way"
+        key = f"orange {self.middle - top:.2g}, grey {self.middle:g}, blue {self.middle + top:.2g}"
+        if len(self.values) < len(self.rows) * len(self.columns):
+            key += "; no square: not patched"
         width = max(left + len(self.columns) * CELL + 30, 8 + LETTER * max(len(caption), len(key)))
         height = above + len(self.rows) * CELL + 12
         return (
@@ -54,7 +60,7 @@ class Grid:
         )
 
 
-def head_grid(rows: pd.DataFrame, layers: Sequence[Sequence[str]]) -> Grid:
+def head_grid(rows: pd.DataFrame, layers: Sequence[Sequence[str]], middle: float) -> Grid:
     """Return layers down and heads across."""
     by_head = dict(zip(rows["head"], rows["recovered"], strict=True))
     values = {
@@ -65,10 +71,10 @@ def head_grid(rows: pd.DataFrame, layers: Sequence[Sequence[str]]) -> Grid:
     }
     widest = max((len(names) for names in layers), default=0)
     titles = [names[0].rpartition("H")[0] for names in layers]
-    return Grid(titles, [f"H{head}" for head in range(widest)], values)
+    return Grid(titles, [f"H{head}" for head in range(widest)], values, middle)
 
 
-def position_grid(rows: pd.DataFrame) -> Grid:
+def position_grid(rows: pd.DataFrame, middle: float) -> Grid:
     """Return heads down and tokens across."""
     heads = list(dict.fromkeys(rows["head"]))
     places = rows[["position", "token"]].drop_duplicates("position").sort_values("position")
@@ -84,7 +90,7 @@ def position_grid(rows: pd.DataFrame) -> Grid:
         f"{place['position']} {place['token']}".replace("Ġ", " ")
         for place in places.to_dict("records")
     ]
-    return Grid(heads, titles, values)
+    return Grid(heads, titles, values, middle)
 
 
 def _colour(share: float) -> str:

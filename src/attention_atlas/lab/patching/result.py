@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_atlas.lab.patching.picture import Grid, head_grid, position_grid
+from attention_atlas.lab.patching.picture import head_grid, position_grid
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.store.files import write_whole
 
@@ -44,15 +44,14 @@ class Patching:
         rows = self.summary()
         rows = _only(rows, "direction", direction)
         rows = _only(rows, "through", through)
-        if rows["position"].notna().any():
-            return self._grid(position_grid(rows), rows)
-        return self._grid(head_grid(rows, self.layers), rows)
-
-    def _grid(self, grid: Grid, rows: pd.DataFrame) -> str:
         first = rows.iloc[0]
+        middle = 1.0 if first["direction"] == "noise" else 0.0
+        by_position = rows["position"].notna().any()
+        grid = position_grid(rows, middle) if by_position else head_grid(rows, self.layers, middle)
         through = f" through {first['through']}" if first["through"] else ""
         return grid.svg(
-            f"{first['what']}{through}, {first['direction']}: recovered share of {first['metric']}"
+            f"{first['what']}{through}, {first['direction']}: recovered share of the "
+            f"{first['metric']}"
         )
 
     def save(self, path: str | Path, **choices: str) -> None:

@@ -2,10 +2,11 @@
 
     python -m training.local_heads
 
-The copying head of builtin:gpt forgets: its weights are drawn at random. Then one head learns on
-random sequences that repeat: the same head, or another one in its place. Nothing else of the model
-changes by one bit. Prints a table of losses, of how much the head looks at the token after the
-earlier copy, and of the kinds of all heads, before and after.
+The copying head of builtin:gpt forgets: its weights are drawn at random. Then one head learns, the
+same head or another one in its place: on random sequences that repeat with periods of 16 to 47
+tokens, or on these and sentences. Nothing else of the model changes by one bit. Prints a table of
+losses, of how much the head looks at the token after the earlier copy, and of the kinds of all
+heads, before and after.
 """
 
 import argparse
@@ -22,10 +23,13 @@ import attention_atlas as aa
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.studies.demo import sentences
 from training import gpt, heads
+from training.prepare import VOCABULARY
 
 PERIOD = 32
 COPYING = "L4H5"
-LEARNERS = (COPYING, "L4H0", "L5H0", "L1H0")
+LEARNERS = ((COPYING, False), (COPYING, True), ("L4H0", True), ("L1H0", True))
+SENTENCES = 60  # that are measured; the others are learnt from
+LENGTH = 97
 SPREAD = 0.02  # of the random weights, as a new GPT-2 has them
 
 
@@ -34,6 +38,7 @@ class State:
     """What the model and one head do at one moment."""
 
     repeat_loss: float  # of the second copy
+    constant_loss: float  # the same with what the head moves replaced by its mean
     prose_loss: float
     induction: float  # of the head
     kinds: dict[str, str]  # of every head
@@ -49,18 +54,17 @@ def state_of(loaded: Loaded, head: str, prose: list[str]) -> State:
     looks = heads.attentions(model, input_ids=repeated)[layer]
     with torch.no_grad():
         repeat_loss = gpt.loss_of(model(repeated).logits, labels).item()
-        losses = [_prose_loss(loaded, text) for text in prose]
+        others = [{"input_ids": other[None]} for other in gpt.repeated_rows(8, PERIOD, seed=8)]
+        with aa.edit(loaded, aa.ablate(head, by="mean", from_=others)):
+            constant_loss = gpt.loss_of(model(repeated).logits, labels).item()
+        loss = prose_loss(loaded, prose).item()
     return State(
         repeat_loss,
-        sum(losses) / len(losses),
+        constant_loss,
+        loss,
         float(heads.induction(looks, PERIOD)[number]),
         kinds_of(loaded, prose),
     )
-
-
-def _prose_loss(loaded: Loaded, text: str) -> float:
-    ids = loaded.tokenizer(f"<|endoftext|>{text}", return_tensors="pt")["input_ids"]
-    return gpt.loss_of(loaded.model(ids).logits, ids).item()
 
 
 def kinds_of(loaded: Loaded, prose: list[str]) -> dict[str, str]:
@@ -94,14 +98,36 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def learn(model: nn.Module, head: str, steps: int, seed: int) -> int:
-    """Let one head learn on repeated sequences; returns how many numbers learnt."""
-    with aa.only_heads(model, head) as only:
-        adam = torch.optim.AdamW(only.parameters(), lr=2e-3, weight_decay=0.1)
+def repeating_rows(count: int, seed: int) -> Tensor:
+    """Random sequences that repeat, each with a period of its own: (count, LENGTH)."""
+    dice = torch.Generator().manual_seed(seed)
+    rows = torch.randint(1, VOCABULARY, (count, LENGTH), generator=dice)
+    period = torch.randint(16, 48, (count, 1), generator=dice)
+    rows = rows.gather(1, torch.arange(LENGTH) % period)
+    rows[:, 0] = gpt.END_ID
+    return rows
+
+
+def prose_loss(loaded: Loaded, texts: list[str]) -> Tensor:
+    """Mean loss of a token of some sentences that start a text."""
+    losses = []
+    for text in texts:
+        ids = loaded.tokenizer(f"<|endoftext|>{text}", return_tensors="pt")["input_ids"]
+        losses.append(gpt.loss_of(loaded.model(ids).logits, ids))
+    return torch.stack(losses).mean()
+
+
+def learn(loaded: Loaded, head: str, steps: int, prose: list[str], seed: int) -> int:
+    """Let one head learn on repeated sequences, and on prose; returns how many numbers learnt."""
+    with aa.only_heads(loaded, head) as only:
+        adam = torch.optim.AdamW(only.parameters(), lr=1e-3, weight_decay=0.1)
         for step in range(steps):
-            rows = gpt.repeated_rows(16, PERIOD, seed=seed + step)
+            rows = repeating_rows(12, seed + step)
             adam.zero_grad()
-            loss: Tensor = gpt.loss_of(model(rows).logits, rows)
+            loss = gpt.loss_of(loaded.model(rows).logits, rows)
+            if prose:
+                first = 8 * step % (len(prose) - 8)
+                loss = loss + prose_loss(loaded, prose[first : first + 8])
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
         return sum(int(mask.sum()) for mask in only.slices.values())
@@ -111,37 +137,38 @@ def row(name: str, head: str, state: State, before: dict[str, str]) -> str:
     changed = [other for other, kind in state.kinds.items() if kind != before[other]]
     said = ", ".join(f"{other} {before[other]} → {state.kinds[other]}" for other in changed)
     return (
-        f"| {name} | {state.repeat_loss:.3f} | {state.prose_loss:.3f} | {state.induction:.2f} | "
-        f"{state.kinds[head]} | {said or '–'} |"
+        f"| {name} | {state.repeat_loss:.3f} | {state.constant_loss:.3f} | "
+        f"{state.prose_loss:.3f} | {state.induction:.2f} | {state.kinds[head]} | {said or '–'} |"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--sentences", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    prose = [each["text"] for each in sentences()[: given.sentences]]
+    texts = [each["text"] for each in sentences()]
+    prose, learnt = texts[:SENTENCES], texts[SENTENCES:]
     lines = [
-        "| model | loss of repeats | loss of prose | induction of the head | its kind | kinds that "
-        "changed |",
-        "|---|---|---|---|---|---|",
+        "| model | loss of repeats | … with the head's mean | loss of prose | induction of the "
+        "head | its kind | kinds that changed |",
+        "|---|---|---|---|---|---|---|",
     ]
+    print("\n".join(lines))
     with one_thread():
         whole = state_of(load("builtin:gpt", device="cpu"), COPYING, prose)
-        lines.append(row(f"as shipped, {COPYING}", COPYING, whole, whole.kinds))
-        for head in LEARNERS:
+        print(row(f"as shipped, {COPYING}", COPYING, whole, whole.kinds))
+        loaded = load("builtin:gpt", device="cpu")
+        forget(loaded.model, COPYING, given.seed)
+        forgotten = state_of(loaded, COPYING, prose)
+        print(row(f"{COPYING} forgot", COPYING, forgotten, whole.kinds), flush=True)
+        for head, both in LEARNERS:
             loaded = load("builtin:gpt", device="cpu")
             forget(loaded.model, COPYING, given.seed)
-            if head == COPYING:
-                forgotten = state_of(loaded, COPYING, prose)
-                lines.append(row(f"{COPYING} forgot", COPYING, forgotten, whole.kinds))
-            count = learn(loaded.model, head, given.steps, given.seed + 1)
-            after = state_of(loaded, head, prose)
-            lines.append(row(f"{head} learnt ({count:,} numbers)", head, after, whole.kinds))
-            print(lines[-1], flush=True)
-    print("\n".join(lines))
+            count = learn(loaded, head, given.steps, learnt if both else [], given.seed + 1)
+            what = "repeats and prose" if both else "repeats"
+            name = f"{head} learnt {what} ({count:,} numbers)"
+            print(row(name, head, state_of(loaded, head, prose), whole.kinds), flush=True)
 
 
 if __name__ == "__main__":

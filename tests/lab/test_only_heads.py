@@ -67,6 +67,16 @@ def bloom(head: int) -> Slices:
     }
 
 
+def falcon(head: int) -> Slices:
+    """Two groups: the queries of a group's two heads, then its key and its value."""
+    path, group = "transformer.h.1.self_attention", 4 * WIDTH * (head // 2)
+    rows = [part(head % 2, group), part(2, group), part(3, group)]
+    return {
+        f"{path}.query_key_value.weight": [(each, ALL) for each in rows],
+        f"{path}.dense.weight": [(ALL, part(head))],
+    }
+
+
 def bert(head: int) -> Slices:
     path = "bert.encoder.layer.1.attention"
     return {
@@ -108,6 +118,9 @@ def shape_of(make: Callable[[], Any]) -> Shape:
 NEOX = shape_of(lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(**BASE)))
 BLOOM = shape_of(lambda: hf.BloomForCausalLM(hf.BloomConfig(
     vocab_size=WORDS, hidden_size=32, n_layer=2, n_head=HEADS)))  # fmt: skip
+FALCON = shape_of(lambda: hf.FalconForCausalLM(hf.FalconConfig(
+    vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=HEADS,
+    num_kv_heads=2, new_decoder_architecture=True, bias=False)))  # fmt: skip
 CASES = {
     "GPT-2": Expected(SHAPES["GPT-2"], (2,), gpt2, {}),
     "BERT": Expected(SHAPES["BERT"], (0, 3), bert, {}),
@@ -115,6 +128,7 @@ CASES = {
     "Llama, a group": Expected(SHAPES["Llama"], (2, 3), llama, {}),
     "GPT-NeoX": Expected(NEOX, (1,), neox, {}),
     "BLOOM": Expected(BLOOM, (1,), bloom, {}),
+    "Falcon": Expected(FALCON, (2,), falcon, {"shared": True}),
     "T5": Expected(SHAPES["T5"], (1,), t5, {}),
 }
 OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
@@ -222,6 +236,14 @@ def test_what_cannot_be_trained_alone_is_said_in_one_sentence() -> None:
         aa.only_heads(model, "L1H2")
     with pytest.raises(aa.PickError, match="there is no head L1H9; decoder has heads 0 to 3"):
         aa.only_heads(model, "L1H9")
+
+
+def test_heads_whose_key_is_spread_before_attention_share_it_all_the_same() -> None:
+    model = FALCON.build()
+    with pytest.raises(aa.InputError, match=r"L1H2 shares weights with decoder\.L1H3; name them"):
+        aa.only_heads(model, "L1H2")
+    with aa.only_heads(model, ["L1H2", "L1H3"]) as only:
+        assert only.touches == ("decoder.L1H2", "decoder.L1H3")
 
 
 def test_a_norm_that_all_heads_share_stays_as_it_is() -> None:

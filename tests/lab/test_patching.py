@@ -11,7 +11,17 @@ from torch import Tensor
 
 import attention_atlas as aa
 from attention_atlas.lab.patching.result import Patching
-from tests.edits.shapes import HEADS, LAYERS, SHAPES, TOLERANCE, first, logits, split
+from tests.edits.shapes import (
+    HEADS,
+    LAYERS,
+    SHAPES,
+    TOLERANCE,
+    first,
+    keeping,
+    logits,
+    projection_given,
+    split,
+)
 
 GPT = SHAPES["GPT-2"]
 ANSWER, WRONG = 17, 55
@@ -299,3 +309,32 @@ def test_paths_are_refused_where_a_norm_follows_the_sum() -> None:
     ask = {"clean": first(shape.tensors()), "corrupt": first(shape.tensors(5)), "answer": ANSWER}
     with pytest.raises(aa.ModelError, match="so single paths cannot be told apart"):
         aa.patching(shape.build("eager"), ask, metric="loss", through="L1H0")
+
+
+@pytest.mark.filterwarnings("ignore")  # what the models themselves warn of
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_head_of_every_shape_is_patched_as_by_surgery(name: str) -> None:
+    """Language models are read at their last token, the classifier of pictures at its labels."""
+    shape = SHAPES[name]
+    model, clean, corrupt = shape.build("eager"), first(shape.tensors()), first(shape.tensors(5))
+
+    def difference(tensors: dict[str, Tensor]) -> float:
+        found = logits(model, tensors)[0]
+        return float((found if found.dim() == 1 else found[-1])[[3, 5]].diff()[0])
+
+    seen: list[Tensor] = []
+    with projection_given(shape, model, keeping(seen)):
+        difference(clean)
+
+    def change(heads: Tensor) -> Tensor:
+        heads[:, :, 2] = seen[0][:, :, 2]
+        return heads
+
+    with projection_given(shape, model, change):
+        patched = difference(corrupt)
+    high, low = difference(clean), difference(corrupt)
+    ask = {"clean": clean, "corrupt": corrupt, "answer": 5, "wrong": 3}
+    study = aa.patching(model, ask, heads=f"{shape.layer}H2", direction="denoise")
+    assert study.table["recovered"].tolist() == pytest.approx(
+        [(patched - low) / (high - low)], abs=TOLERANCE / abs(high - low)
+    )

@@ -41,7 +41,8 @@ def _table(outcome: "Outcome") -> str:
     ]
     if not outcome.test.label:
         lines.append(f"plain {outcome.plain:.3f}, edited {outcome.edited:.3f}")
-    lines += [_control(each) for each in outcome.controls]
+    made = [each for each in outcome.controls if not (outcome.test.label and each.note)]
+    lines += [_control(each) for each in made]
     return "\n".join([*lines, f"{outcome.test.name}: {outcome.verdict} in {outcome.model}"])
 
 

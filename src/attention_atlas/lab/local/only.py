@@ -114,20 +114,22 @@ def only_heads(
         tensors, _ = collate([item], loaded)
         case = Case(loaded, known, freeze(item.tensors), tensors)
         slices: Slices = {}
+        readers: Chosen = {}
         for layer, several in chosen.items():
-            for found in (input_slices(case, layer, several), output_slices(case, layer, several)):
+            made = input_slices(case, layer, several)
+            readers[layer] = (*several, *made.readers)
+            for found in (made.slices, output_slices(case, layer, several)):
                 for weight, mask in found.items():
                     slices[weight] = slices[weight] | mask if weight in slices else mask
-        touches = _touched(loaded.model, known, chosen, slices)
+        touches = _touched(loaded.model, known, readers, slices)
         _refuse_tied(chosen, touches, shared)
     return OnlyHeads(loaded.model, slices, touches)
 
 
-def _touched(model: Any, known: Anatomy, chosen: Chosen, slices: Slices) -> tuple[str, ...]:
-    """Return the heads that read the chosen weights: those named, of their groups, and of layers
-    with the same weights."""
+def _touched(model: Any, known: Anatomy, readers: Chosen, slices: Slices) -> tuple[str, ...]:
+    """Return the heads that read the weights: the readers, their groups, and in tied layers."""
     numbers: dict[ModelLayer, set[int]] = {}
-    for layer, heads in chosen.items():
+    for layer, heads in readers.items():
         group = {other for head in heads for other in layer.sharing(head)}
         for other in known.layers:
             if other == layer or _same_weights(model, layer, other, slices):

@@ -2,42 +2,50 @@
 
 Query, key and value: the attention module runs on random numbers, and the gradient of one token's
 query (or key, value) of a head is not zero at the weights that make it. Weights that other heads
-read as well, such as a norm over all queries, belong to no head.
+read as well, such as a norm over all queries, belong to no head. Where all that makes a head's key
+is read by others too (a model that spreads one key over a group), the weights with the fewest
+readers are the key's, and the readers are told.
 
 Output: the projection is found as for the edit receipt. What it is given changes in the heads'
 places when they are ablated, and the gradient with only these places filled shows their weights.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention_atlas.edits.ablate import ablate
-from attention_atlas.edits.anatomy import DOORS, ModelLayer
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.prove.case import Case
 from attention_atlas.edits.prove.contributions import projection_of
 from attention_atlas.edits.prove.projection import Ran
+from attention_atlas.lab.local.vectors import differentiable, layer_vectors
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.watch.door import Door, Passing
-from attention_atlas.record.watch.setting import Setting
-from attention_atlas.record.watch.tracer import Tracer
 
 Slices = dict[nn.Parameter, Tensor]  # bool, in the shape of the weights
 SIDES = ("query", "key", "value")
 
 
-def input_slices(case: Case, layer: ModelLayer, heads: tuple[int, ...]) -> Slices:
+@dataclass(frozen=True)
+class Made:
+    """The weights that make the vectors of some heads, and the other heads that read them."""
+
+    slices: Slices
+    readers: frozenset[int] = frozenset()
+
+
+def input_slices(case: Case, layer: ModelLayer, heads: tuple[int, ...]) -> Made:
     """Return the weights that make the query, key and value of some heads of a layer."""
     model = case.loaded.model
     path = layer.module
     while True:
-        owner = model.get_submodule(path)
-        slices, missing = _owned(case, layer, heads, owner)
+        search = _Search(case, layer, heads, model.get_submodule(path))
+        made, missing = search.made()
         if not missing:
-            return slices
+            return made
         if not path:
             raise ModelError(
                 f"no weights were found that make the {missing} of {layer.name(heads[0])}, so it "
@@ -46,109 +54,81 @@ def input_slices(case: Case, layer: ModelLayer, heads: tuple[int, ...]) -> Slice
         path = path.rpartition(".")[0]  # the projections may stand outside of the module
 
 
-def _owned(
-    case: Case, layer: ModelLayer, heads: tuple[int, ...], owner: nn.Module
-) -> tuple[Slices, str]:
-    """Return the weights inside a module that only these heads read, and a side without any."""
-    weights = [weight for weight in owner.parameters() if weight.is_floating_point()]
-    own = {weight: torch.zeros_like(weight, dtype=torch.bool) for weight in weights}
-    foreign = {weight: torch.zeros_like(weight, dtype=torch.bool) for weight in weights}
-    chosen = {"query": heads, "key": layer.groups_of(heads), "value": layer.groups_of(heads)}
-    with _differentiable(weights):
-        for side, vectors in zip(SIDES, _vectors(case, layer, owner), strict=True):
-            found = False
-            for unit in range(vectors.shape[1]):
-                masks = own if unit in chosen[side] else foreign
-                found |= _add_gradient(vectors[0, unit, 0], weights, masks)
-            if not found:
-                return {}, side
-    return {w: own[w] & ~foreign[w] for w in weights if bool((own[w] & ~foreign[w]).any())}, ""
+class _Search:
+    """A search for the weights of some heads inside a module."""
+
+    def __init__(self, case: Case, layer: ModelLayer, heads: tuple[int, ...], owner: nn.Module):
+        self.case, self.layer, self.heads, self.owner = case, layer, heads, owner
+        self.weights = [weight for weight in owner.parameters() if weight.is_floating_point()]
+
+    def made(self) -> tuple[Made, str]:
+        """Return the weights that make the heads' vectors, and a side that none of them makes."""
+        groups = self.layer.groups_of(self.heads)
+        chosen = dict(zip(SIDES, (self.heads, groups, groups), strict=True))
+        with differentiable(self.weights):
+            sides = dict(zip(SIDES, layer_vectors(self.case, self.layer, self.owner), strict=True))
+            own, foreign, counts = {}, _nothing(self.weights), {}
+            for side, vectors in sides.items():
+                own[side], counts[side] = self._read(vectors, chosen[side], foreign)
+                if not any(bool(mask.any()) for mask in own[side].values()):
+                    return Made({}), side
+            slices, readers = _nothing(self.weights), frozenset[int]()
+            for side, vectors in sides.items():
+                alone = {weight: own[side][weight] & ~foreign[weight] for weight in self.weights}
+                if not any(bool(mask.any()) for mask in alone.values()):
+                    alone = _fewest_readers(own[side], counts[side])
+                    readers |= self._readers(vectors, chosen[side], alone)
+                for weight in self.weights:
+                    slices[weight] |= alone[weight]
+        return Made({w: mask for w, mask in slices.items() if bool(mask.any())}, readers), ""
+
+    def _read(
+        self, vectors: Tensor, chosen: tuple[int, ...], foreign: Slices
+    ) -> tuple[Slices, Slices]:
+        """Return what the chosen heads read of the weights, and how many heads read each."""
+        own = _nothing(self.weights)
+        counts = {w: torch.zeros_like(w, dtype=torch.int16) for w in self.weights}
+        for unit in range(vectors.shape[1]):
+            for weight, mask in _gradient(vectors[0, unit, 0], self.weights).items():
+                counts[weight] += mask
+                (own if unit in chosen else foreign)[weight] |= mask
+        return own, counts
+
+    def _readers(self, vectors: Tensor, chosen: tuple[int, ...], slices: Slices) -> frozenset[int]:
+        """Return the other heads that read some weights."""
+        size = self.layer.heads // vectors.shape[1]
+        return frozenset(
+            unit * size + head
+            for unit in range(vectors.shape[1])
+            if unit not in chosen
+            for weight, mask in _gradient(vectors[0, unit, 0], self.weights).items()
+            if bool((mask & slices[weight]).any())
+            for head in range(size)
+        )
 
 
-def _add_gradient(vector: Tensor, weights: Sequence[nn.Parameter], masks: Slices) -> bool:
-    """Mark the weights that one token's vector (D,) depends on; return whether there are any.
+def _nothing(weights: Sequence[nn.Parameter]) -> Slices:
+    return {weight: torch.zeros_like(weight, dtype=torch.bool) for weight in weights}
+
+
+def _fewest_readers(own: Slices, counts: Slices) -> Slices:
+    fewest = min(int(counts[w][mask].min()) for w, mask in own.items() if bool(mask.any()))
+    return {weight: mask & (counts[weight] == fewest) for weight, mask in own.items()}
+
+
+def _gradient(vector: Tensor, weights: Sequence[nn.Parameter]) -> Slices:
+    """Return the weights that one token's vector (D,) depends on.
 
     The first token: a rotary position of zero leaves its vector as the projection gave it.
     """
     if not vector.requires_grad:
-        return False
+        return {}
     factors = torch.rand_like(vector) + 0.5
     slopes = torch.autograd.grad(
         (vector * factors).sum(), weights, retain_graph=True, allow_unused=True
     )
-    any_found = False
-    for weight, slope in zip(weights, slopes, strict=True):
-        if slope is not None:
-            masks[weight] |= slope != 0
-            any_found |= bool((slope != 0).any())
-    return any_found
-
-
-class _Seen(Exception):  # noqa: N818 (a signal, not an error)
-    """The signal that the layer's vectors were seen."""
-
-
-class _Vectors:
-    """A hook that keeps query, key and value of one layer with their gradients."""
-
-    needs_weights = False
-
-    def __init__(self, layer: ModelLayer):
-        self.site = layer.module, layer.visit
-        self.seen: tuple[Tensor, Tensor, Tensor] | None = None
-
-    def before(self, passing: Passing) -> None:
-        """Keep the vectors of the layer, and end the pass."""
-        if (passing.site.module, passing.site.visit) == self.site:
-            self.seen = passing.query, passing.key, passing.value
-            raise _Seen
-
-    def after(self, passing: Passing) -> None:
-        """Do nothing: all is read before attention."""
-
-
-def _vectors(case: Case, layer: ModelLayer, owner: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
-    """Return query, key and value of a layer, as its module makes them of random numbers."""
-    model, hook = case.loaded.model, _Vectors(layer)
-    handle = owner.register_forward_pre_hook(_with_random_numbers, with_kwargs=True)
-    try:
-        if case.known.way in DOORS:
-            with Door(model, [hook], way=case.known.way, gradients=True).open():
-                model(**case.tensors)
-        else:
-            tracer = Tracer(model, batch=1, hooks=[hook], record=False)
-            with Setting(model, "eager", gradients=True).held(), tracer:
-                model(**case.tensors)
-    except _Seen:
-        pass
-    finally:
-        handle.remove()
-    if hook.seen is None:
-        raise ModelError(f"{layer.name(0)} did not run on this input")
-    return hook.seen
-
-
-def _with_random_numbers(_module: nn.Module, args: Any, given: dict[str, Any]) -> Any:
-    """Replace the sequences of vectors (B, N, width) that a module is given; they have no past."""
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, Tensor) and value.is_floating_point() and value.dim() == 3:
-            return torch.randn_like(value)
-        return value
-
-    return tuple(map(replaced, args)), {name: replaced(value) for name, value in given.items()}
-
-
-@contextmanager
-def _differentiable(weights: Sequence[nn.Parameter]) -> Iterator[None]:
-    before = [weight.requires_grad for weight in weights]
-    for weight in weights:
-        weight.requires_grad_(True)
-    try:
-        yield
-    finally:
-        for weight, old in zip(weights, before, strict=True):
-            weight.requires_grad_(old)
+    both = zip(weights, slopes, strict=True)
+    return {weight: slope != 0 for weight, slope in both if slope is not None}
 
 
 def output_slices(case: Case, layer: ModelLayer, heads: tuple[int, ...]) -> Slices:
@@ -161,7 +141,7 @@ def output_slices(case: Case, layer: ModelLayer, heads: tuple[int, ...]) -> Slic
         places &= _given(case.at(layer, [_without(layer, others)]), module) == plain
     weights = [weight for weight in module.parameters() if weight.is_floating_point()]
     filled = torch.where(places, torch.rand_like(plain) + 0.5, 0.0).to(plain.dtype)
-    with _differentiable(weights), torch.enable_grad():
+    with differentiable(weights), torch.enable_grad():
         slopes = [
             torch.autograd.grad(module(given).sum(), weights, allow_unused=True)
             for given in (filled, torch.zeros_like(plain))

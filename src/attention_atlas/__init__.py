@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attention_atlas.edits.patch import patch
     from attention_atlas.edits.pattern import pattern
     from attention_atlas.edits.scale import scale
+    from attention_atlas.lab.causal.study import causal
     from attention_atlas.lab.local.only import only_heads
     from attention_atlas.lab.patching.study import patching
     from attention_atlas.measure.compare import compare
@@ -54,6 +55,7 @@ __all__ = [
     "View",
     "ablate",
     "capture",
+    "causal",
     "check",
     "classify",
     "compare",
@@ -87,6 +89,7 @@ _HOMES = {
     "View": ("page.hosts.view_object", "View"),
     "ablate": ("edits.ablate", "ablate"),
     "capture": ("atlas", "capture"),
+    "causal": ("lab.causal.study", "causal"),
     "check": ("record.prove.check", "check"),
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),

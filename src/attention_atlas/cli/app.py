@@ -10,6 +10,7 @@ import typer
 
 from attention_atlas.cli.build import build
 from attention_atlas.cli.capture import capture
+from attention_atlas.cli.causal import causal
 from attention_atlas.cli.check import check
 from attention_atlas.cli.compare import compare
 from attention_atlas.cli.demo import demo
@@ -28,8 +29,8 @@ from attention_atlas.cli.view import view
 from attention_atlas.names.errors import AtlasError
 
 COMMANDS = (
-    demo, view, build, check, capture, measure, layout, heads, compare, report, serve, export,
-    label, probes, test,
+    demo, view, build, check, capture, measure, causal, layout, heads, compare, report, serve,
+    export, label, probes, test,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -54,9 +54,35 @@ class Extra:
     chance_means: str = CHANCES["none"]
     bounds: Bounds = ANY
 
+    def figures(self, seed: int) -> "tuple[Floats, ...]":
+        """Return value, low, high, n and chance of each head, (heads,) each."""
+        count = self.values.shape[1]
+        mean = boot.Mean(count)
+        mean.add(self.values, boot.draws(seed, tuple(range(len(self.values)))))
+        low, high = mean.interval(np.tile(self.bounds, (count, 1)))
+        chance = np.full(count, np.nan) if self.chance is None else self.chance
+        return mean.value, low, high, mean.counts, chance
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A score made elsewhere with its intervals: columns value, low, high, n, chance (heads, 5)."""
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    columns: Floats
+    chance_means: str = CHANCES["none"]
+    bounds: Bounds = ANY
+
+    def figures(self, _seed: int) -> "tuple[Floats, ...]":
+        """Return value, low, high, n and chance of each head, (heads,) each."""
+        return tuple(self.columns.T)
+
 
 def measure_atlas(
-    atlas: StoredAtlas, extras: Sequence[Extra] = (), *, seed: int = 0, again: bool = False,
+    atlas: StoredAtlas, extras: Sequence[Extra | Ready] = (), *, seed: int = 0, again: bool = False,
     progress: bool = True, keep: bool = True,
 ) -> Scores:  # fmt: skip
     """Read the scores of an atlas, or measure it if it has none; returns them with the extras.
@@ -176,7 +202,7 @@ def head_name(atlas: StoredAtlas, tower: Tower, layer: Layer, head: int) -> str:
     return str(Head(tower.name if len(atlas.towers) > 1 else "", layer.layer, head))
 
 
-def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int) -> Scores:
+def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra | Ready], seed: int) -> Scores:
     """Add extras to scores; they replace scores of the same name."""
     if not extras:
         return scores
@@ -195,16 +221,12 @@ def _with(scores: Scores, atlas: StoredAtlas, extras: Sequence[Extra], seed: int
     return Scores(table, scores.kinds, {**scores.measures, **words}, scores.options)
 
 
-def _extra_rows(names: list[str], extra: Extra, seed: int) -> list[dict[str, Any]]:
-    mean = boot.Mean(len(names))
-    mean.add(extra.values, boot.draws(seed, tuple(range(len(extra.values)))))
-    low, high = mean.interval(np.tile(extra.bounds, (len(names), 1)))
-    chance = np.full(len(names), np.nan) if extra.chance is None else extra.chance
-    columns = (mean.value, low, high, mean.counts, chance)
+def _extra_rows(names: list[str], extra: Extra | Ready, seed: int) -> list[dict[str, Any]]:
+    columns = extra.figures(seed)
     return [
         _row(name, extra.name, [column[place] for column in columns])
         for place, name in enumerate(names)
-        if mean.counts[place]
+        if columns[3][place] and np.isfinite(columns[0][place])
     ]
 
 

@@ -1,0 +1,1 @@
+"""How much does the loss change when a head moves something else?"""

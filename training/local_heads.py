@@ -41,6 +41,7 @@ class State:
     constant_loss: float  # the same with what the head moves replaced by its mean
     prose_loss: float
     induction: float  # of the head
+    copying: str  # the head that looks most at the token after the earlier copy, and how much
     kinds: dict[str, str]  # of every head
 
 
@@ -51,7 +52,8 @@ def state_of(loaded: Loaded, head: str, prose: list[str]) -> State:
     labels = repeated.clone()
     labels[:, : PERIOD + 2] = gpt.IGNORED
     layer, number = (int(part) for part in head[1:].split("H"))
-    looks = heads.attentions(model, input_ids=repeated)[layer]
+    looks = [heads.induction(w, PERIOD) for w in heads.attentions(model, input_ids=repeated)]
+    most, weight = heads.best(heads.table(looks))
     with torch.no_grad():
         repeat_loss = gpt.loss_of(model(repeated).logits, labels).item()
         others = [{"input_ids": other[None]} for other in gpt.repeated_rows(8, PERIOD, seed=8)]
@@ -62,7 +64,8 @@ def state_of(loaded: Loaded, head: str, prose: list[str]) -> State:
         repeat_loss,
         constant_loss,
         loss,
-        float(heads.induction(looks, PERIOD)[number]),
+        float(looks[layer][number]),
+        f"{most} {weight:.2f}",
         kinds_of(loaded, prose),
     )
 
@@ -138,7 +141,8 @@ def row(name: str, head: str, state: State, before: dict[str, str]) -> str:
     said = ", ".join(f"{other} {before[other]} → {state.kinds[other]}" for other in changed)
     return (
         f"| {name} | {state.repeat_loss:.3f} | {state.constant_loss:.3f} | "
-        f"{state.prose_loss:.3f} | {state.induction:.2f} | {state.kinds[head]} | {said or '–'} |"
+        f"{state.prose_loss:.3f} | {state.induction:.2f} | {state.copying} | "
+        f"{state.kinds[head]} | {said or '–'} |"
     )
 
 
@@ -151,8 +155,8 @@ def main() -> None:
     prose, learnt = texts[:SENTENCES], texts[SENTENCES:]
     lines = [
         "| model | loss of repeats | … with the head's mean | loss of prose | induction of the "
-        "head | its kind | kinds that changed |",
-        "|---|---|---|---|---|---|---|",
+        "head | most induction | its kind | kinds that changed |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
     with one_thread():

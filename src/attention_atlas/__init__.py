@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from attention_atlas.edits.pattern import pattern
     from attention_atlas.edits.scale import scale
     from attention_atlas.lab.causal.study import causal
+    from attention_atlas.lab.local.only import only_heads
+    from attention_atlas.lab.patching.study import patching
     from attention_atlas.measure.compare import compare
     from attention_atlas.measure.kinds import classify
     from attention_atlas.names.errors import (
@@ -67,8 +69,10 @@ __all__ = [
     "model_view",
     "neuron",
     "neuron_view",
+    "only_heads",
     "open",
     "patch",
+    "patching",
     "pattern",
     "scale",
 ]
@@ -97,10 +101,12 @@ _HOMES = {
     "image_view": ("page.hosts.views", "image_view"),
     "model_view": ("page.hosts.views", "model_view"),
     "neuron_view": ("page.hosts.views", "neuron_view"),
+    "only_heads": ("lab.local.only", "only_heads"),
     "open": ("atlas", "open_atlas"),
     "mask": ("edits.mask", "mask"),
     "neuron": ("edits.neuron", "neuron"),
     "patch": ("edits.patch", "patch"),
+    "patching": ("lab.patching.study", "patching"),
     "pattern": ("edits.pattern", "pattern"),
     "scale": ("edits.scale", "scale"),
 }

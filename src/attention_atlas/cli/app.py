@@ -24,12 +24,13 @@ from attention_atlas.cli.report import report
 from attention_atlas.cli.serve import serve
 from attention_atlas.cli.spread import spread
 from attention_atlas.cli.talk import say
+from attention_atlas.cli.test import test
 from attention_atlas.cli.view import view
 from attention_atlas.names.errors import AtlasError
 
 COMMANDS = (
     demo, view, build, check, capture, measure, causal, layout, heads, compare, report, serve,
-    export, label, probes,
+    export, label, probes, test,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,0 +1,1 @@
+"""How are single heads trained, while all else stays as it is?"""

@@ -1,0 +1,1 @@
+"""Which heads make the difference between two inputs?"""

@@ -21,12 +21,12 @@ FILES = sorted(ROOT.rglob("*.py"))
 ORDER = (
     "names", "store", "engine", "images", "models", "record.watch", "record.places",
     "record.prove", "edits",
-    "record.write", "measure", "layout", "studies", "page.wire", "page.answers", "page.live",
+    "record.write", "measure", "lab", "layout", "studies", "page.wire", "page.answers", "page.live",
     "page.hosts", "atlas", "cli", "__main__", "__init__",
 )  # fmt: skip
 HOMES = {
-    "torch": {"models", "record", "edits", "layout"},
-    "transformers": {"models", "record", "edits"},
+    "torch": {"models", "record", "edits", "lab", "layout"},
+    "transformers": {"models", "record", "edits", "lab"},
 }
 
 

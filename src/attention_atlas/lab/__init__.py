@@ -1,1 +1,1 @@
-"""What happens when attention is changed, and how much does each head matter?"""
+"""What happens when attention is changed, over worlds, heads and inputs?"""

@@ -4,9 +4,12 @@ The total variation of two rows is half the sum of the absolute differences of t
 share of attention that moved elsewhere, from 0 to 1. What a sink takes counts as one more key.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.names.head import Head
 from attention_atlas.store.reader import StoredAtlas
 
 MOST = 8_000_000  # weights of a layer that are compared; beyond that, evenly spaced rows
@@ -22,36 +25,29 @@ def total_variation(
     return np.asarray((moved + sink).mean(-1) / 2)
 
 
-def changes(before: StoredAtlas, after: StoredAtlas) -> dict[str, float]:
+def changes(
+    before: StoredAtlas, after: StoredAtlas, unchanged: Collection[tuple[str, int]] = ()
+) -> dict[str, float]:
     """Return the change of every head, by name, between two atlases of the same one input.
 
-    Layers whose vectors are the same arrays in both did not run again, and change by zero.
+    unchanged  layers, by tower and number, that are known to be the same in both
     """
     table: dict[str, float] = {}
     several = len(before.towers) > 1
     for tower in before.towers:
         for layer in tower.layers:
-            stem = f"{tower.name}.L{layer.layer}"
-            prefix = f"{tower.name}." if several else ""
-            names = [f"{prefix}L{layer.layer}H{head}" for head in range(layer.heads)]
-            if _same(before, after, stem):
+            prefix = tower.name if several else ""
+            names = [str(Head(prefix, layer.layer, head)) for head in range(layer.heads)]
+            if (tower.name, layer.layer) in unchanged:
                 table.update(dict.fromkeys(names, 0.0))
                 continue
             heads, n, m = before.shape(0, layer.layer, tower.name)
             rows = _rows(n, max(1, MOST // (heads * m)))
-            weights = (
+            first, second = (
                 atlas.rows(0, layer.layer, tower.name, None, rows) for atlas in (before, after)
             )
-            table.update(zip(names, total_variation(*weights).tolist(), strict=True))
+            table.update(zip(names, total_variation(first, second).tolist(), strict=True))
     return table
-
-
-def _same(before: StoredAtlas, after: StoredAtlas, stem: str) -> bool:
-    first, second = before.shard(0), after.shard(0)
-    return all(
-        first.tensor(f"{stem}.{what}") is second.tensor(f"{stem}.{what}")
-        for what in ("query", "key", "blocks")
-    )
 
 
 def _rows(n: int, most: int) -> list[int] | None:

@@ -21,6 +21,7 @@ from attention_atlas.names.errors import ModelError, PickError
 from attention_atlas.names.token_text import shown
 
 Predicts = Literal["next", "masked", "label", ""]
+NOT_FINITE = "with these edits the model's numbers are not finite; edit with smaller numbers"
 LIKELIEST = 10  # tokens before, and as many after
 MOST_MASKS = 8  # positions that are shown where none is asked for
 
@@ -75,9 +76,7 @@ class Predictor:
     def guesses(self, before: Tensor, after: Tensor, at: int | None = None) -> list[Guesses]:
         """Return the predictions at a position, else at the last token or the masked ones."""
         if not bool(torch.isfinite(after).all()):
-            raise ModelError(
-                "with these edits the model's outputs are not finite numbers; use smaller ones"
-            )
+            raise ModelError(NOT_FINITE)
         if before.dim() == 2:
             return [self._pair(-1, "label of the input", before[0], after[0])]
         positions = self._positions(at, before.shape[1])

@@ -45,8 +45,8 @@ def _input(
     if row["kind"] in ("image", "image-text"):
         count = len(list(row["images"]))
         pictures = tuple(atlas.picture(number, image) for image in range(count))
-        text = row["text"] if row["kind"] == "image-text" else None
-        return Input(row["kind"], text=text, images=pictures)
+        texts = (text if isinstance(text, str) else None for text in (row["text"], row["second"]))
+        return Input(row["kind"], *texts, images=pictures)
     raise InputError(
         f"input {number} is of kind {row['kind']}, which an atlas does not keep, so the model "
         "cannot read it again; edit an input of text or pictures"

@@ -25,7 +25,7 @@ from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import layers_of
 from attention_atlas.record.watch.pieces import Forms, Piece, pieces
 from attention_atlas.record.watch.setting import Setting
-from attention_atlas.record.write.shard_tensors import ShardPieces
+from attention_atlas.record.write.shard_tensors import LayerName, ShardPieces
 from attention_atlas.store.files import Array
 from attention_atlas.store.manifest import Tower
 
@@ -34,10 +34,13 @@ _KEPT = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class World:
-    """What a model gave in one run of an input: its outputs, and its attention as a shard."""
+    """What a model gave in one run of an input: its outputs, and its attention by layer.
+
+    attention  by tower and number: the tensors of a shard with this layer and input alone
+    """
 
     outputs: Any
-    attention: Mapping[str, Array]
+    attention: Mapping[LayerName, Mapping[str, Array]]
 
 
 class Worlds:
@@ -78,19 +81,21 @@ class Worlds:
         calls = watch(self.tensors, lambda **tensors: given.append(self.loaded.model(**tensors)))
         return World(given[0], self._attention(calls))
 
-    def _attention(self, calls: list[Call]) -> dict[str, Array]:
-        """Return the recorded calls as the tensors of a shard with this input alone."""
-        shard, forms = ShardPieces(_KEPT), Forms()
+    def _attention(self, calls: list[Call]) -> dict[LayerName, dict[str, Array]]:
+        """Return the recorded calls as tensors, layer by layer."""
+        recorded, forms = {}, Forms()
         for layer in layers_of(calls):
             known = self.known.by_site.get((layer.first.module, layer.first.visit))
             name = (known.tower, known.number) if known else ("", -1)
             if name not in self._ends:
-                continue
+                continue  # it is not in the atlas
+            shard = ShardPieces(_KEPT)
             places = real_ends(self._ends[name], self.real, 0)
-            shard.calls[name] = layer.first
             parts = pieces(layer, 0, 1, *places, forms)
             shard.pieces[name][0] = [_in_float(piece) for piece in parts]
-        return {name: np.asarray(tensor) for name, tensor in shard.tensors().items()}
+            shard.calls[name] = layer.first
+            recorded[name] = {key: np.asarray(tensor) for key, tensor in shard.tensors().items()}
+        return recorded
 
     def write(self, bound: Sequence[Bound], new: int) -> list[int]:
         """Let the model write at most `new` tokens after the input with edits; return their ids."""

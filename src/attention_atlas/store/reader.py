@@ -327,7 +327,7 @@ class StoredAtlas:
     def _shard_number(self, input: int) -> int:
         return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
 
-    def shard(self, number: int) -> ShardFile | HeldTensors:
+    def shard(self, number: int) -> ShardFile:
         """Open one file of vectors; check its checksum on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]

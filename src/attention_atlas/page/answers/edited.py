@@ -12,12 +12,15 @@ from dataclasses import replace
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.store.files import Array
-from attention_atlas.store.manifest import Shard
+from attention_atlas.store.manifest import Layer, Shard, Tower
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.rows import StoredLayer
 from attention_atlas.store.shard import HeldTensors
 
+Layers = Mapping[tuple[str, int], Mapping[str, Array]]
+
 FIRST = 100_000_000  # the number of the first edited input
-KEPT = 16  # edited inputs
+KEPT = 32  # edited inputs
 KEPT_BYTES = 1_000_000_000
 
 
@@ -29,26 +32,36 @@ def is_edited(input: int) -> bool:
 class EditedAtlas(StoredAtlas):
     """One input as an edited pass read it; `plain` is the number of the same input without edits.
 
-    tensors  those of a shard with this input alone, as input 0
+    layers  by tower and number: the tensors of a shard with this layer and input alone
     """
 
-    def __init__(self, atlas: StoredAtlas, plain: int, tensors: Mapping[str, Array]):
+    def __init__(self, atlas: StoredAtlas, plain: int, layers: Layers):
         manifest = replace(
             atlas.manifest, inputs=1, shards=(Shard("", 1, 0, ""),), keep=("query", "key", "value")
         )
         super().__init__(atlas.path, manifest)
-        self.plain, self._tensors = plain, tensors
-        self._held = HeldTensors(tensors.__getitem__, set(tensors))
+        self.plain, self._tensors = plain, layers
         self.__dict__["_tokens"] = atlas.tokens(plain).assign(input=0)
 
-    def shard(self, number: int) -> HeldTensors:
-        """Return the tensors, which are in memory."""
-        return self._held
+    def has(self, what: str, layer: int = 0, tower: str | None = None) -> bool:
+        """Tell whether the "query", "key", "value" or "weights" of a layer were recorded."""
+        name = self._tower(tower or "").name
+        return f"{name}.L{layer}.{what}" in self._tensors.get((name, layer), {})
+
+    def _shard_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
+        key = number, tower.name, layer.layer
+        if key not in self._layers:
+            tensors = self._tensors[tower.name, layer.layer]
+            held = HeldTensors(tensors.__getitem__, set(tensors))
+            self._layers[key] = StoredLayer(held, tower.name, layer)
+        return self._layers[key]
 
     @property
     def bytes(self) -> int:
         """Get how much memory the tensors take."""
-        return sum(tensor.nbytes for tensor in self._tensors.values())
+        return sum(
+            tensor.nbytes for tensors in self._tensors.values() for tensor in tensors.values()
+        )
 
 
 class EditedInputs:

@@ -27,6 +27,7 @@ NO_MODEL = (
     "there is no model to edit; attach the one that was captured: attention-atlas serve x.atlas "
     "--model MODEL, or in Python model=… of the view"
 )
+_LONGEST = 500  # characters of a sentence; it may repeat what was sent
 _log = logging.getLogger("attention_atlas")
 
 
@@ -105,8 +106,9 @@ class Lab:
         """Turn what a model says about odd numbers into one sentence; the log has the rest."""
         try:
             yield
-        except AtlasError:
-            raise
+        except AtlasError as problem:
+            said = str(problem)
+            raise type(problem)(said if len(said) <= _LONGEST else said[:_LONGEST] + "…") from None
         except Exception as problem:
             _log.warning("an edit failed", exc_info=True)
             line = (str(problem).strip() or type(problem).__name__).splitlines()[0][:200]

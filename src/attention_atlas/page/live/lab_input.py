@@ -1,23 +1,26 @@
 """What do edits change in one input? Its attention, predictions and the text that follows."""
 
+import math
 import time
 from collections.abc import Sequence
 
+import numpy as np
 from cachetools import LRUCache
 
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.hooks import Bound
 from attention_atlas.lab.change import changes
-from attention_atlas.lab.predict import Guesses, Predictor, logits_of
+from attention_atlas.lab.predict import NOT_FINITE, Guesses, Predictor, logits_of
 from attention_atlas.lab.sentences import describe
 from attention_atlas.lab.stored_input import encode_stored
 from attention_atlas.lab.world import World, Worlds, needs_weights
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
-from attention_atlas.names.errors import PickError
+from attention_atlas.names.errors import ModelError, PickError
 from attention_atlas.names.token_text import shown
 from attention_atlas.page.answers.edited import EditedAtlas
 from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.live.model import ALIKE
 from attention_atlas.page.live.read_edits import EditReader, ReadEdit
 from attention_atlas.page.wire import lab as wire
 
@@ -38,6 +41,23 @@ class LabInput:
         streams = atlas.tokens(number)
         first = streams[streams["stream"] == atlas.towers[0].layers[0].queries]
         self._tokens = shown(first["text"].tolist(), first["special"].tolist())
+        self._refuse_another()
+
+    def _refuse_another(self) -> None:
+        """Refuse a model whose attention is not that of the atlas."""
+        _, plain = self._shown(False)
+        for tower in self.atlas.towers:
+            last = tower.layers[-1].layer
+            rows = [-1]  # the last token has passed through everything
+            stored = self.atlas.rows(self.number, last, tower.name, None, rows)
+            read = plain.rows(0, last, tower.name, None, rows)
+            off = float(np.abs(read - stored).max()) if read.shape == stored.shape else np.inf
+            if not off <= ALIKE:
+                raise ModelError(
+                    f"{self.loaded.name} is not the model of this atlas: layer {last} of "
+                    f"{tower.name} is off by {off:.2g} on input {self.number}; give the model that "
+                    "was captured"
+                )
 
     def edit(self, asked: wire.EditInput) -> wire.EditedInput:
         """Run the input with edits; return what changes, and the number of the edited input."""
@@ -50,14 +70,16 @@ class LabInput:
         predictions = self._predictions(before, after, asked.at, notes)
         text = self._text(bound, asked.generate, notes)
         plain, plain_atlas = self._shown(by_weights)
-        number, atlas = plain, plain_atlas
-        if bound:
-            atlas = EditedAtlas(self.atlas, self.number, after.attention)
-            number = self.atlas.edited.add(atlas)
+        atlas = EditedAtlas(self.atlas, self.number, after.attention) if bound else plain_atlas
+        same = [
+            name for name, layer in after.attention.items() if layer is before.attention.get(name)
+        ]
+        moved = _finite(changes(plain_atlas, atlas, same))
+        number = self.atlas.edited.add(atlas) if bound else plain
         return wire.EditedInput(
             number, plain, round(time.monotonic() - began, 3), notes, done,
             self.predictor.kind if predictions else "", predictions, text,
-            [wire.HeadChange(head, moved) for head, moved in changes(plain_atlas, atlas).items()],
+            [wire.HeadChange(head, change) for head, change in moved.items()],
         )  # fmt: skip
 
     def _bind(
@@ -132,6 +154,12 @@ class LabInput:
         atlas = EditedAtlas(self.atlas, self.number, self.worlds.plain(by_weights).attention)
         self._plain[by_weights] = self.atlas.edited.add(atlas), atlas
         return self._plain[by_weights]
+
+
+def _finite(moved: dict[str, float]) -> dict[str, float]:
+    if not all(map(math.isfinite, moved.values())):
+        raise ModelError(NOT_FINITE)
+    return moved
 
 
 def _same(first: str, second: str) -> int:

@@ -15,7 +15,7 @@ from attention_atlas.lab.stored_input import encode_stored
 from attention_atlas.models.encode import encode
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.load import Loaded
-from attention_atlas.names.errors import AtlasError, InputError, PickError
+from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.wire.constants import LONGEST_TEXT
 from attention_atlas.store.reader import StoredAtlas
 
@@ -50,12 +50,7 @@ class EditReader:
                 )
             fields["from"] = [self._given(each) for each in several]
             source = _label(several[0])
-        try:
-            edit = from_json(fields)
-        except AtlasError:
-            raise
-        except (ValueError, OverflowError) as problem:
-            raise InputError(f"an edit cannot be read: {str(problem)[:200]}") from problem
+        edit = from_json(fields)
         if edit.inputs is not None and self.number not in edit.inputs:
             return None
         if edit.references == ():

@@ -118,7 +118,8 @@ class Predictor:
         """Return the likeliest entries before and after, together, likeliest of either first."""
         first, second = (torch.softmax(row.double(), -1).cpu() for row in (before, after))
         count = min(LIKELIEST, len(first))
-        chosen = torch.cat([first.topk(count).indices, second.topk(count).indices]).unique()
+        likeliest = [*first.topk(count).indices.tolist(), *second.topk(count).indices.tolist()]
+        chosen = torch.tensor(sorted(set(likeliest)))
         order = torch.maximum(first[chosen], second[chosen]).argsort(descending=True, stable=True)
         ids = chosen[order].tolist()
         guesses = [

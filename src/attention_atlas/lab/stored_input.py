@@ -45,12 +45,16 @@ def _input(
     if row["kind"] in ("image", "image-text"):
         count = len(list(row["images"]))
         pictures = tuple(atlas.picture(number, image) for image in range(count))
-        texts = (text if isinstance(text, str) else None for text in (row["text"], row["second"]))
-        return Input(row["kind"], *texts, images=pictures)
+        text, second = (_text(row[name]) for name in ("text", "second"))
+        return Input(row["kind"], text, second, pictures)
     raise InputError(
         f"input {number} is of kind {row['kind']}, which an atlas does not keep, so the model "
         "cannot read it again; edit an input of text or pictures"
     )
+
+
+def _text(cell: Any) -> str | None:
+    return cell if isinstance(cell, str) else None
 
 
 def _ids(tokens: pd.DataFrame) -> dict[str, Any] | None:

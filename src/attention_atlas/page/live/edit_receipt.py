@@ -4,6 +4,8 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.lab import EditProof, EditProofs
@@ -45,9 +47,9 @@ class ReceiptRun:
         from attention_atlas.edits.prove.receipt import edit_receipt
         from attention_atlas.lab.stored_input import encode_stored
 
-        counts = self.atlas.tokens().groupby("input").size()
+        shortest = int(np.bincount(self.atlas.tokens()["input"]).argmin())
         with self.model.held() as loaded:
-            item = encode_stored(self.atlas, int(counts.idxmin()), loaded)
+            item = encode_stored(self.atlas, shortest, loaded)
         return edit_receipt(loaded, [item], watch=self._note)
 
     def _note(self, check: "EditCheck", total: int) -> None:

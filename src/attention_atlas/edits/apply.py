@@ -8,6 +8,7 @@ while the block lasts, and no other thread runs or loads a model for us in that 
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,16 @@ def edit(model: Any, edits: Any, tokenizer: Any = None, *, inputs: Any = None) -
 
 @contextmanager
 def editing(
-    loaded: Loaded, edits: Sequence[Edit], known: Anatomy, corpus: Sequence[Given] = ()
+    loaded: Loaded,
+    edits: Sequence[Edit],
+    known: Anatomy,
+    corpus: Sequence[Given] = (),
+    worlds: Sequence[range] | None = None,
 ) -> Iterator[Stack]:
-    """Edit a model whose anatomy is known; yield the edits as they are applied."""
+    """Edit a model whose anatomy is known; yield the edits as they are applied.
+
+    worlds  for each edit the rows of the batch that it may change; None: all
+    """
     key = id(loaded.model)
     with EXCLUSIVE, ExitStack() as undo:
         outer = _stacks.get(key)
@@ -64,7 +72,11 @@ def editing(
             outer.paused = True
             undo.callback(setattr, outer, "paused", False)
         before = [] if outer is None else [each.edit for each in outer.bound]
-        stack = Stack(bind(loaded, [*before, *edits], known, corpus))
+        bound = bind(loaded, [*before, *edits], known, corpus)
+        limits: list[range | None] = [None] * len(before)
+        limits += worlds or [None] * len(edits)
+        limited = [replace(each, world=limit) for each, limit in zip(bound, limits, strict=True)]
+        stack = Stack(limited)
         _stacks[key] = stack
         undo.callback(_put_back, key, outer)
         undo.enter_context(opened(loaded.model, stack, known))

@@ -43,12 +43,13 @@ class Here:
     length: int  # keys of the call that are tokens
     part: int  # how many calls this visit made before: DiffLlama's values come in halves
     reference: Any = None  # what was read from its reference run
+    world: range | None = None  # the rows of the batch that it may change; None: all
     notes: dict[str, Tensor] = field(default_factory=dict)  # from one stage for a later one
 
     def rows(self, size: int) -> list[int]:
         """Return the rows that the edit changes, of a call with `size` rows."""
-        inputs = self.edit.inputs
-        return [row for row in range(size) if inputs is None or self.batch.number(row) in inputs]
+        inputs, rows = self.edit.inputs, range(size) if self.world is None else self.world
+        return [row for row in rows if inputs is None or self.batch.number(row) in inputs]
 
     def queries(self, count: int) -> list[int]:
         """Return the queries of a call, among so many, that stand at the edit's positions."""

@@ -28,6 +28,7 @@ class Bound:
     edit: Edit
     heads: dict[ModelLayer, tuple[int, ...]]
     reference: Reference | None
+    world: range | None = None  # the rows of the batch that it may change; None: all
 
 
 class Stack:
@@ -127,7 +128,10 @@ def _here(bound: Bound, layer: ModelLayer, passing: Passing, batch: Batch, part:
     # A cache of fixed length has places for tokens that are still to come.
     length = keys if layer.cross else min(keys, batch.past + queries)
     heads = bound.heads[layer]
-    return Here(bound.edit, layer, heads, batch, first, first_key, length, part, bound.reference)
+    return Here(
+        bound.edit, layer, heads, batch, first, first_key, length, part, bound.reference,
+        bound.world,
+    )  # fmt: skip
 
 
 def _size(args: tuple[Any, ...], given: dict[str, Any]) -> int:

@@ -224,6 +224,20 @@ def test_an_edit_for_other_inputs_says_so(live: Answers) -> None:
     assert {entry["attention"] for entry in answer["change"]} == {0.0}
 
 
+# What runs ----------------------------------------------------------------------------------------
+
+
+def test_an_edit_runs_the_edited_layer_and_those_after_it_alone(gpt: aa.Atlas) -> None:
+    loaded = load("builtin:gpt")
+    (answers,) = make_answers([gpt], [LiveModel(loaded.model, loaded.processor)])
+    edit(answers, ABLATE)
+    ran: list[int] = []
+    for number, block in enumerate(loaded.model.transformer.h):
+        block.attn.register_forward_hook(lambda *_, number=number: ran.append(number))
+    edit(answers, aa.scale("L4H1", 0.5).to_json())
+    assert ran == list(range(4, len(loaded.model.transformer.h)))
+
+
 # Copying ------------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,13 @@
 """What does a model give for one input with edits, and which attention does it use then?
 
 A world is one run of the input: plain, or with edits. Its attention is recorded from the run
-itself, after the edits of vectors, masks and weights, as in the capture of an edited model.
+itself, after the edits of vectors, masks and weights, as in the capture of an edited model. A world
+with edits runs from the first edited layer on; the layers before it are those of the plain world.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from attention_atlas.edits.edit import Edit, Stage
 from attention_atlas.edits.hooks import Bound, Stack
 from attention_atlas.edits.inputs import Given
 from attention_atlas.edits.watch import watching_edited
+from attention_atlas.lab.replay import Replay
 from attention_atlas.models.encode import Encoded, collate
+from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.generation import write_greedily
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.places.streams import Ends, real_ends
@@ -72,13 +76,22 @@ class Worlds:
 
     def edited(self, bound: Sequence[Bound]) -> World:
         """Return the run with edits."""
-        return self._run(Stack(bound), needs_weights(bound))
+        by_weights = needs_weights(bound)
+        plain, replay = self.plain(by_weights), self._replay
+        start = replay.start([each.edit for each in bound]) if replay.restarts else 0
+        with EXCLUSIVE, replay.restarted(1, start):
+            world = self._run(Stack(bound), by_weights)
+        return replace(world, attention={**plain.attention, **world.attention})
+
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self.loaded, self.tensors, known=self.known)
 
     def _run(self, stack: Stack, by_weights: bool) -> World:
         given: list[Any] = []
         fast = self.known.fast and not by_weights
         watch = watching_edited(self.loaded.model, stack, self.known.way, fast=fast)
-        calls = watch(self.tensors, lambda **tensors: given.append(self.loaded.model(**tensors)))
+        calls = watch(self.tensors, lambda **tensors: given.append(self._replay.call(**tensors)))
         return World(given[0], self._attention(calls))
 
     def _attention(self, calls: list[Call]) -> dict[LayerName, dict[str, Array]]:

@@ -13,6 +13,9 @@ from fastapi.testclient import TestClient
 
 import attention_atlas as aa
 from attention_atlas.edits.edit import Edit
+from attention_atlas.edits.prove import receipt as prove
+from attention_atlas.edits.prove.case import Case
+from attention_atlas.edits.prove.found import Found
 from attention_atlas.edits.prove.receipt import check_edits
 from attention_atlas.models.load import load
 from attention_atlas.page.answers import edited as kept
@@ -372,6 +375,27 @@ def test_the_edit_receipt_is_that_of_check_and_is_made_once(live: Answers) -> No
     assert [part["name"] for part in proofs["parts"]] == [each.name for each in expected.checks]
     assert all(part["holds"] for part in proofs["parts"])
     assert told(live.packet("edit_receipt")) == proofs
+
+
+def test_an_edit_does_not_wait_for_the_receipt(
+    gpt: aa.Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receipt is held up between two passes; an edit is answered meanwhile."""
+    running, may_end = threading.Event(), threading.Event()
+
+    def slow(_case: Case) -> Found:
+        running.set()
+        assert may_end.wait(60)
+        return Found(0.0, 0.0)
+
+    monkeypatch.setattr(prove, "CHECKS", {"slow": slow})
+    monkeypatch.setattr(prove, "no_ops", lambda _case: {})
+    (answers,) = make_answers([gpt], [LiveModel("builtin:gpt")])
+    told(answers.packet("edit_receipt"))
+    assert running.wait(60)
+    assert edit(answers, ABLATE)["predicts"] == "next"
+    assert not told(answers.packet("edit_receipt"))["done"]
+    may_end.set()
 
 
 # Bad input ----------------------------------------------------------------------------------------

@@ -11,14 +11,19 @@ from PIL import Image
 
 import attention_atlas as aa
 from attention_atlas.models.load import load
+from attention_atlas.names.errors import ModelError
 from attention_atlas.page.live.answers import Answers, make_answers
-from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.live.model import LiveModel, give_out
 from tests import atlases
 from tests.page.test_lab import edit, told
 
 SMALL: dict[str, Any] = {
     "vocab_size": 20, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 48, "max_position_embeddings": 64, "pad_token_id": 0,
+}  # fmt: skip
+VISION: dict[str, Any] = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "image_size": 32, "patch_size": 8,
 }  # fmt: skip
 TEXT = "she sees the small elephant"
 
@@ -119,13 +124,14 @@ def test_a_text_that_the_decoder_wrote_itself_is_read_again_as_it_was() -> None:
 def test_a_picture_can_be_edited(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
-    config = hf.ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        image_size=32, patch_size=8, num_labels=3,
-    )  # fmt: skip
-    model = spread(hf.ViTForImageClassification(config))
+    model = spread(hf.ViTForImageClassification(hf.ViTConfig(**VISION, num_labels=3)))
     processor = hf.ViTImageProcessor(size={"height": 32, "width": 32})
-    answers = answers_of(model, processor, str(tmp_path))
+    atlas = aa.capture(model, str(tmp_path), processor, progress=False)
+    live = LiveModel(model, processor)
+    assert give_out([live], [atlas]) == [live], "a server takes the model"
+    (answers,) = make_answers([atlas], [live])
+    about = told(answers.packet("about"))
+    assert about["can_edit"] and not about["can_add"]
     answer = edit(answers, aa.mask("L0", token=3).to_json())
     assert answer["predicts"] == "label" and len(answer["predictions"][0]["tokens"]) == 3
     number = answer["input"]
@@ -134,6 +140,17 @@ def test_a_picture_can_be_edited(tmp_path: Path) -> None:
     hidden = told(answers.packet(f"rows/{number}/L0H0"))["weights"][:, 3]
     assert (hidden == 0).all()
     assert told(answers.packet(f"gaze/{number}/encoder/0/0"))["input"] == number
+
+
+def test_a_server_refuses_another_model_of_pictures(tmp_path: Path) -> None:
+    Image.new("RGB", (32, 32), "red").save(tmp_path / "a.png")
+    processor = hf.ViTImageProcessor(size={"height": 32, "width": 32})
+    first, second = (spread(hf.ViTModel(hf.ViTConfig(**VISION))) for _ in range(2))
+    with torch.no_grad():
+        second.layers[0].attention.q_proj.weight.mul_(-1)
+    atlas = aa.capture(first, str(tmp_path), processor, progress=False)
+    with pytest.raises(ModelError, match="is not the model of this atlas"):
+        give_out([LiveModel(second, processor)], [atlas])
 
 
 def test_an_edit_of_a_shared_key_names_the_heads_that_it_touches() -> None:

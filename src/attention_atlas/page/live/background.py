@@ -18,7 +18,7 @@ from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import find_map, why_no_maps
 from attention_atlas.page.live.lab import Lab
-from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.live.model import TEXTS, LiveModel
 from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
 from attention_atlas.page.wire.lab import EditedInput, EditInput, EditProofs
 from attention_atlas.page.wire.maps import Estimate, MapProgress
@@ -50,12 +50,16 @@ class BackgroundWork:
     def can_compute(self) -> bool:
         return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
 
+    @property
+    def _has_texts(self) -> bool:
+        return bool(self.atlas.base.inputs()["kind"].isin(TEXTS).any())
+
     def offers(self) -> dict[str, Any]:
         """Return the fields of `about` that say which actions are possible."""
         return {
             "can_compute": self.can_compute,
             "estimates": self.estimates(),
-            "can_add": self.model is not None,
+            "can_add": self.model is not None and self._has_texts,
             "added": tuple(range(self.atlas.manifest.inputs, len(self.atlas))),
             **self.lab.offers(),
         }

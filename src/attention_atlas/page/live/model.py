@@ -1,6 +1,6 @@
 """How does the model of an open atlas read new texts?
 
-It must be the model that the atlas was captured from. We check that: it reads a text of the atlas
+It must be the model that the atlas was captured from. We check that: it reads an input of the atlas
 again, and the attention must equal the stored one.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
+from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.wire.constants import LONGEST_TEXT
 from attention_atlas.page.wire.lab import Predicts
 from attention_atlas.store.reader import StoredAtlas
@@ -21,6 +22,7 @@ from attention_atlas.store.reader import StoredAtlas
 if TYPE_CHECKING:
     from attention_atlas.models.load import Loaded
 
+TEXTS = ("text", "pair")  # kinds of input that can be added
 ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device adds a little
 
 
@@ -77,9 +79,10 @@ class LiveModel:
     def check(self, atlas: StoredAtlas) -> None:
         """Refuse a model that the atlas was not captured from."""
         inputs = atlas.inputs()
-        texts = inputs[inputs["kind"].isin(["text", "pair"])]
+        texts = inputs[inputs["kind"].isin(TEXTS)]
         if texts.empty:
-            raise InputError("this atlas holds no texts, so none can be added to it")
+            self._check_stored(atlas)
+            return
         row = texts.iloc[texts["text"].str.len().argmin()]
         second = row["second"] if isinstance(row["second"], str) else None
         again, number = self.read(atlas, row["text"], second), int(row["input"])
@@ -97,6 +100,14 @@ class LiveModel:
                         f"{self.name} is not the model of this atlas: on its own input {number}, "
                         f"layer {layer.layer} of {tower.name} is off by {off:.2g}"
                     )
+
+    def _check_stored(self, atlas: StoredAtlas) -> None:
+        """Refuse another model, by an input that is no text and is read again as it is stored."""
+        with EXCLUSIVE:
+            from attention_atlas.page.live.lab_input import LabInput
+
+        with self.held() as loaded:
+            LabInput(Grown(atlas), 0, loaded)
 
 
 _OTHER = "its layers, heads or tokens differ"

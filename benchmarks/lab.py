@@ -8,6 +8,7 @@ the action `edit`, packed as it is sent. An edit must add at most 300 ms to the 
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,7 +27,7 @@ from benchmarks.machine import about
 RESULTS = Path(__file__).parent / "lab.md"
 TEXT = "The doctor asked the nurse a question. She said that the patient was well."
 LONG = 8  # times the text
-REPEATS = 7
+REPEATS = 5
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -77,6 +78,7 @@ def _answer(answers: Answers, layer: int, factors: Iterator[float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the answers of the Lab.")
     parser.add_argument("models", nargs="*", default=[], help="besides builtin:gpt")
+    torch.set_num_threads(1)  # threads of two processes on the same cores wait for each other
     names = ["builtin:gpt", *parser.parse_args().models]
     rows = [row for name in names for text in (TEXT, " ".join([TEXT] * LONG))
             for row in lines(name, text)]  # fmt: skip
@@ -84,11 +86,15 @@ def main() -> None:
     RESULTS.write_text(
         f"""# How soon the Lab shows what an edit changes
 
-{about()}; `python -m benchmarks.lab .cache/models/smollm2.gguf`,
-median of {REPEATS} runs, all in one process. *Part*: a pass that starts at the edited layer
-(`lab/replay.py`). *Answer*: the action `edit`, with predictions, recorded attention, the change of
-every head, packed. *First*: the first edit of an input, which also finds out how the model can be
-edited and restarted, once for each model.
+{about()},
+load average {os.getloadavg()[0]:.1f} at the end;
+`python -m benchmarks.lab .cache/models/smollm2.gguf`, median of {REPEATS} runs, all in one process,
+on one thread.
+
+*Part*: a pass that starts at the edited layer (`lab/replay.py`). *Answer*: the action `edit`, with
+predictions, recorded attention, the change of every head, packed. *First*: the first edit of an
+input, which also finds out how the model can be edited and restarted, once for each model. At most
+300 ms may be added to the part.
 
 | model | tokens | edit in | plain pass, ms | part, ms | answer, ms | added, ms | first, s |
 |---|---|---|---|---|---|---|---|

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attention_atlas.edits.edit import ALL
 from attention_atlas.edits.hooks import Bound
 from attention_atlas.names.head import Head
 
@@ -34,7 +35,7 @@ def describe(
     """
     named = _heads(bound, towers, shared=False)
     touched = _heads(bound, towers, shared=True)
-    words = _Words(bound.edit, _list(named), len(named) > 1, tokens, source)
+    words = _Words(bound.edit, _said(bound, named), len(named) > 1, tokens, source)
     sentence = _SAY[bound.edit.kind](words)
     if bound.edit.positions is not None:
         sentence += f", at {words.places(bound.edit.positions)}"
@@ -139,6 +140,16 @@ def _heads(bound: Bound, towers: Sequence[str], shared: bool) -> list[str]:
         tower = layer.tower if len(towers) > 1 else ""
         names += [str(Head(tower, layer.number, head)) for head in sorted(touched)]
     return names
+
+
+def _said(bound: Bound, names: Sequence[str]) -> str:
+    """Return words for the heads of an edit; a whole layer is not written head by head."""
+    if ALL in bound.edit.heads:
+        return "all heads"
+    (layer, heads), *more = bound.heads.items()
+    if not more and len(heads) == layer.heads > 1:
+        return f"all heads of {names[0].rpartition('H')[0]}"
+    return _list(names)
 
 
 def _list(names: Sequence[str]) -> str:

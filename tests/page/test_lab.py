@@ -150,6 +150,18 @@ def test_an_edited_input_has_the_tokens_of_the_plain_one_and_is_not_listed(live:
     assert (about["can_edit"], about["no_edits"], about["predicts"]) == (True, "", "next")
 
 
+def test_an_edited_input_has_places_on_a_map(gpt: aa.Atlas, live: Answers) -> None:
+    gpt.layout("pca", progress=False)
+    answer = edit(live, aa.neuron("L1H0", "query", 0, 9.0).to_json())
+    plain, mine = (
+        told(live.packet(f"extra/pca-2d/decoder/{answer[name]}")) for name in ("plain", "input")
+    )
+    heads = told(live.packet("map/pca-2d/decoder"))["heads"]
+    moved = np.abs(mine["places"] - plain["places"]).max((1, 2))
+    assert moved[heads.index("L0H0")] == 0 and moved[heads.index("L1H0")] > 0
+    assert (mine["points"]["input"] == answer["input"]).all()
+
+
 def test_no_edits_change_nothing(live: Answers) -> None:
     answer = edit(live)
     assert answer["input"] == answer["plain"] and answer["edits"] == []
@@ -461,6 +473,10 @@ BAD: dict[str, tuple[Any, str]] = {
         {"edit": "pattern", "heads": ["L0H0"], "pattern": "window", "recent": 10**30},
         "cannot run with these edits",
     ),
+    "many positions": (
+        {"edit": "ablate", "heads": ["all"], "positions": [1] * 30_000},
+        "positions of an edit lists 30000 tokens and the input has",
+    ),
     "words as positions": ({"edit": "ablate", "heads": ["L0H0"], "positions": ["x"]}, "no edit of"),
     "an odd seed": (
         {"edit": "ablate", "heads": ["L0H0"], "by": "resample", "seed": -1},
@@ -494,6 +510,13 @@ def test_a_bad_edit_is_refused_in_one_sentence(live: Answers, name: str) -> None
 def test_a_bad_request_is_refused_in_one_sentence(live: Answers, body: Any, sentence: str) -> None:
     said = refused(live.perform("edit", body))
     assert sentence in said and "\n" not in said
+
+
+def test_thirty_thousand_lines_are_masked_without_a_freeze(live: Answers) -> None:
+    edges = [[query, 0] for query in range(1, 10)] * 3_333
+    began = time.monotonic()
+    edit(live, {"edit": "mask", "heads": ["all"], "edges": edges})
+    assert time.monotonic() - began < 30
 
 
 def test_hostile_json_over_http_is_refused_and_the_server_goes_on(

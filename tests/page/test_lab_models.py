@@ -163,6 +163,21 @@ def test_an_edit_of_a_shared_key_names_the_heads_that_it_touches() -> None:
     assert done["touches"] == ["L1H0", "L1H1"]
 
 
+def test_a_traced_model_is_edited_in_what_its_heads_move_and_else_refused() -> None:
+    config = hf.BloomConfig(vocab_size=20, hidden_size=32, n_layer=2, n_head=4)
+    model = spread(hf.BloomForCausalLM(config))
+    answers = answers_of(model, atlases.word_tokenizer(), [TEXT])
+    cut = aa.ablate("L0H0")
+    answer = edit(answers, cut.to_json(), generate=2)
+    ids = atlases.word_tokenizer()(TEXT, return_tensors="pt")["input_ids"]
+    with torch.no_grad(), aa.edit(model, cut):
+        changed = model(ids).logits[0, -1].double().softmax(-1)
+    for token in answer["predictions"][0]["tokens"]:
+        assert token["after"] == pytest.approx(float(changed[token["id"]]), abs=1e-4)
+    packet, done = answers.perform("edit", {"input": 0, "edits": [aa.mask("L0", 1).to_json()]})
+    assert not done and b"only what its heads move can be edited" in packet
+
+
 def test_a_sound_cannot_be_read_again_and_says_so() -> None:
     config = hf.WhisperConfig(
         vocab_size=20, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,

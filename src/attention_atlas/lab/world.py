@@ -89,9 +89,10 @@ class Worlds:
 
     def _run(self, stack: Stack, by_weights: bool) -> World:
         given: list[Any] = []
+        call = self._replay.call  # made here: its own plain pass must not be recorded
         fast = self.known.fast and not by_weights
         watch = watching_edited(self.loaded.model, stack, self.known.way, fast=fast)
-        calls = watch(self.tensors, lambda **tensors: given.append(self._replay.call(**tensors)))
+        calls = watch(self.tensors, lambda **tensors: given.append(call(**tensors)))
         return World(given[0], self._attention(calls))
 
     def _attention(self, calls: list[Call]) -> dict[LayerName, dict[str, Array]]:

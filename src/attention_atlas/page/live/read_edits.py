@@ -16,7 +16,7 @@ from attention_atlas.models.encode import encode
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import InputError, PickError
-from attention_atlas.page.wire.constants import LONGEST_TEXT
+from attention_atlas.page.wire.constants import LONGEST_TEXT, MOST_GENERATED
 from attention_atlas.store.reader import StoredAtlas
 
 REFERENCES = 8  # inputs that a mean or a resampled head is taken from
@@ -42,6 +42,7 @@ class EditReader:
     def read(self, raw: Mapping[str, Any]) -> ReadEdit | None:
         """Return an edit from its JSON; None if it is not for this input."""
         fields, source = dict(raw), ""
+        self._refuse_long_lists(fields)
         if fields.get("from") is not None:
             several = fields["from"] if isinstance(fields["from"], list) else [fields["from"]]
             if not 0 < len(several) <= REFERENCES:
@@ -56,6 +57,17 @@ class EditReader:
         if edit.references == ():
             edit = replace(edit, from_=self._others())  # type: ignore[call-arg]
         return ReadEdit(replace(edit, inputs=None), source)
+
+    def _refuse_long_lists(self, fields: Mapping[str, Any]) -> None:
+        """Refuse more positions than there can be tokens: a pass would take very long."""
+        tokens = int(self.atlas.tokens(self.number)["stream"].value_counts().max())
+        for name in ("positions", "tokens", "token", "align"):
+            given = fields.get(name)
+            if isinstance(given, list) and len(given) > tokens + MOST_GENERATED:
+                raise InputError(
+                    f"{name} of an edit lists {len(given)} tokens and the input has {tokens}; name "
+                    "each token once"
+                )
 
     def _given(self, given: Any) -> Given:
         """Return an input that an edit takes from, as ready-made tensors."""

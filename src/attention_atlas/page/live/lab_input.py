@@ -11,9 +11,9 @@ from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.hooks import Bound
 from attention_atlas.lab.change import changes
 from attention_atlas.lab.predict import NOT_FINITE, Guesses, Predictor, logits_of
+from attention_atlas.lab.recorded_worlds import World, Worlds, needs_weights
 from attention_atlas.lab.sentences import describe
 from attention_atlas.lab.stored_input import encode_stored
-from attention_atlas.lab.world import World, Worlds, needs_weights
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError, PickError
@@ -38,9 +38,11 @@ class LabInput:
         self._bound: LRUCache[Edit, Bound] = LRUCache(_BOUND)
         self._plain: dict[bool, tuple[int, EditedAtlas]] = {}
         self._written: dict[int, str] = {}
-        streams = atlas.tokens(number)
-        first = streams[streams["stream"] == atlas.towers[0].layers[0].queries]
+        tokens = atlas.tokens(number)
+        first = tokens[tokens["stream"] == atlas.towers[0].layers[0].queries]
         self._tokens = shown(first["text"].tolist(), first["special"].tolist())
+        longest_stream = int(tokens["stream"].value_counts().max())
+        self._reader = EditReader(atlas, number, loaded, longest_stream)
         self._refuse_another()
 
     def _refuse_another(self) -> None:
@@ -86,10 +88,9 @@ class LabInput:
         self, asked: wire.EditInput, notes: list[str]
     ) -> tuple[list[Bound], list[wire.EditDone]]:
         """Return the edits with their heads, and what each does."""
-        reader = EditReader(self.atlas, self.number, self.loaded)
         bound, done = [], []
         for place, raw in enumerate(asked.edits, 1):
-            read = reader.read(raw)
+            read = self._reader.read(raw)
             if read is None:
                 notes.append(f"edit {place} is not for this input")
                 done.append(wire.EditDone("nothing: this edit is for other inputs", []))

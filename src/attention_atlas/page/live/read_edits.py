@@ -38,6 +38,7 @@ class EditReader:
     atlas: StoredAtlas
     number: int
     loaded: Loaded
+    tokens: int  # of its longest stream
 
     def read(self, raw: Mapping[str, Any]) -> ReadEdit | None:
         """Return an edit from its JSON; None if it is not for this input."""
@@ -60,13 +61,12 @@ class EditReader:
 
     def _refuse_long_lists(self, fields: Mapping[str, Any]) -> None:
         """Refuse more positions than there can be tokens: a pass would take very long."""
-        tokens = int(self.atlas.tokens(self.number)["stream"].value_counts().max())
         for name in ("positions", "tokens", "token", "align"):
             given = fields.get(name)
-            if isinstance(given, list) and len(given) > tokens + MOST_GENERATED:
+            if isinstance(given, list) and len(given) > self.tokens + MOST_GENERATED:
                 raise InputError(
-                    f"{name} of an edit lists {len(given)} tokens and the input has {tokens}; name "
-                    "each token once"
+                    f"{name} of an edit lists {len(given)} tokens and the input has {self.tokens}; "
+                    "name each token once"
                 )
 
     def _given(self, given: Any) -> Given:

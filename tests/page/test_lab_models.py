@@ -110,6 +110,18 @@ def test_both_sides_of_an_encoder_decoder_can_be_edited() -> None:
         assert change[f"{tower}.L0H0"] > 0
 
 
+def test_tokens_are_those_of_the_side_that_is_edited() -> None:
+    model, tokenizer = atlases.marian()
+    given = {"text": TEXT, "second": "sie sieht den kleinen elefanten"}
+    answers = answers_of(spread(model), tokenizer, [given])
+    cut = aa.mask("cross.L0H0", edges=[(2, 1)])
+    (done,) = edit(answers, cut.to_json())["edits"]
+    assert done["sentence"] == "in cross.L0H0 token 2 “sieht” cannot see token 1 “sees”"
+    own = aa.ablate("decoder.L0H0", positions=[1])
+    (done,) = edit(answers, own.to_json())["edits"]
+    assert done["sentence"] == "what decoder.L0H0 moves is zero, at token 1 “sie”"
+
+
 def test_a_text_that_the_decoder_wrote_itself_is_read_again_as_it_was() -> None:
     model, tokenizer = atlases.marian()
     answers = answers_of(spread(model), tokenizer, [TEXT])

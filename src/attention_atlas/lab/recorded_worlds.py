@@ -111,6 +111,12 @@ class Worlds:
             recorded[name] = {key: np.asarray(tensor) for key, tensor in shard.tensors().items()}
         return recorded
 
+    @property
+    def length(self) -> int:
+        """Get how many tokens stand before the first that is written; 0 with an encoder."""
+        ids = self.tensors.get("input_ids")
+        return 0 if ids is None or "decoder_input_ids" in self.tensors else ids.shape[1]
+
     def write(self, bound: Sequence[Bound], new: int) -> list[int]:
         """Let the model write at most `new` tokens after the input with edits; return their ids."""
         two_sided = "decoder_input_ids" in self.tensors
@@ -126,7 +132,7 @@ class Worlds:
         ):
             # The last token that is written is not returned, so one more is asked for.
             ids = write_greedily(self.loaded.model, given, new + 1)
-        return ids[1:] if two_sided else ids[self.tensors["input_ids"].shape[1] :]
+        return ids[1:] if two_sided else ids[self.length :]
 
 
 def needs_weights(bound: Sequence[Bound]) -> bool:

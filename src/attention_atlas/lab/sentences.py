@@ -24,21 +24,28 @@ class Described:
     touches: tuple[str, ...]
 
 
-def describe(
-    bound: Bound, towers: Sequence[str], tokens: Sequence[str], source: str = ""
-) -> Described:
+@dataclass(frozen=True)
+class Sides:
+    """The tokens that look and those that are looked at, as shown."""
+
+    queries: Sequence[str]
+    keys: Sequence[str]
+
+
+def describe(bound: Bound, towers: Sequence[str], sides: Sides, source: str = "") -> Described:
     """Return the sentence and the heads of a bound edit.
 
     towers  of the model; a head's name has its tower only where there are several
-    tokens  of the text as shown; a position beyond them is written as its number
+    sides   the tokens of its first layer; a position beyond them is written as its number
     source  words for the input that a patch takes from
     """
     named = _heads(bound, towers, shared=False)
     touched = _heads(bound, towers, shared=True)
-    words = _Words(bound.edit, _said(bound, named), len(named) > 1, tokens, source)
+    words = _Words(bound.edit, _said(bound, named), len(named) > 1, sides, source)
     sentence = _SAY[bound.edit.kind](words)
     if bound.edit.positions is not None:
-        sentence += f", at {words.places(bound.edit.positions)}"
+        tokens = sides.keys if _side(bound) in ("key", "value") else sides.queries
+        sentence += f", at {_places(bound.edit.positions, tokens)}"
     others = [head for head in touched if head not in named]
     if others:
         sentence += f"; {_list(others)} read{'s' * (len(others) == 1)} the same"
@@ -50,15 +57,8 @@ class _Words:
     edit: Any
     heads: str
     several: bool
-    tokens: Sequence[str]
+    sides: Sides
     source: str
-
-    def places(self, positions: Sequence[int]) -> str:
-        return _list([self.token(position) for position in positions]) or "no token"
-
-    def token(self, position: int) -> str:
-        known = position < len(self.tokens)
-        return f"token {position}" + (f" “{self.tokens[position]}”" if known else "")
 
     @property
     def their(self) -> str:
@@ -83,9 +83,13 @@ def _scale(words: _Words) -> str:
 def _mask(words: _Words) -> str:
     edit, hidden = words.edit, []
     if edit.tokens is not None:
-        hidden.append(f"{words.heads} cannot see {words.places(edit.tokens)}")
+        hidden.append(f"{words.heads} cannot see {_places(edit.tokens, words.sides.keys)}")
     if edit.edges is not None:
-        lines = [f"{words.token(query)} cannot see {words.token(key)}" for query, key in edit.edges]
+        sides = words.sides
+        lines = [
+            f"{_token(query, sides.queries)} cannot see {_token(key, sides.keys)}"
+            for query, key in edit.edges
+        ]
         hidden.append(f"in {words.heads} {_list(lines) or 'nothing is hidden'}")
     return ", and ".join(hidden)
 
@@ -122,6 +126,19 @@ _SAY: dict[str, Callable[[_Words], str]] = {
 }
 
 
+def _places(positions: Sequence[int], tokens: Sequence[str]) -> str:
+    return _list([_token(position, tokens) for position in positions]) or "no token"
+
+
+def _token(position: int, tokens: Sequence[str]) -> str:
+    return f"token {position}" + (f" “{tokens[position]}”" if position < len(tokens) else "")
+
+
+def _side(bound: Bound) -> str:
+    """Return the query, key or value that an edit changes; other words mean none of these."""
+    return str(getattr(bound.edit, "side", getattr(bound.edit, "what", "")))
+
+
 def _verb(words: _Words, verb: str) -> str:
     return verb if words.several else f"{verb}s"
 
@@ -132,8 +149,7 @@ def _be(several: Sequence[object]) -> str:
 
 def _heads(bound: Bound, towers: Sequence[str], shared: bool) -> list[str]:
     """Return the names of the heads of an edit; `shared`: those too that share a changed key."""
-    side = getattr(bound.edit, "side", getattr(bound.edit, "what", ""))
-    spreads = shared and side in ("key", "value")
+    spreads = shared and _side(bound) in ("key", "value")
     names = []
     for layer, heads in bound.heads.items():
         touched = {other for head in heads for other in layer.sharing(head)} if spreads else heads

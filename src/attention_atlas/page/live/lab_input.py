@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from cachetools import LRUCache
 
+from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit
 from attention_atlas.edits.hooks import Bound
 from attention_atlas.lab.change import changes
 from attention_atlas.lab.predict import NOT_FINITE, Guesses, Predictor, logits_of
 from attention_atlas.lab.recorded_worlds import World, Worlds, needs_weights
-from attention_atlas.lab.sentences import describe
+from attention_atlas.lab.sentences import Sides, describe
 from attention_atlas.lab.stored_input import encode_stored
 from attention_atlas.models.limits import longest
 from attention_atlas.models.load import Loaded
@@ -38,11 +39,11 @@ class LabInput:
         self._bound: LRUCache[Edit, Bound] = LRUCache(_BOUND)
         self._plain: dict[bool, tuple[int, EditedAtlas]] = {}
         self._written: dict[int, str] = {}
-        tokens = atlas.tokens(number)
-        first = tokens[tokens["stream"] == atlas.towers[0].layers[0].queries]
-        self._tokens = shown(first["text"].tolist(), first["special"].tolist())
-        longest_stream = int(tokens["stream"].value_counts().max())
-        self._reader = EditReader(atlas, number, loaded, longest_stream)
+        self._tokens = {
+            str(stream): shown(part["text"].tolist(), part["special"].tolist())
+            for stream, part in atlas.tokens(number).groupby("stream")
+        }
+        self._reader = EditReader(atlas, number, loaded, max(map(len, self._tokens.values())))
         self._refuse_another()
 
     def _refuse_another(self) -> None:
@@ -96,7 +97,8 @@ class LabInput:
                 done.append(wire.EditDone("nothing: this edit is for other inputs", []))
                 continue
             bound.append(self._bind_one(read))
-            said = describe(bound[-1], self.worlds.known.towers, self._tokens, read.source)
+            sides = self._sides(next(iter(bound[-1].heads)))
+            said = describe(bound[-1], self.worlds.known.towers, sides, read.source)
             done.append(wire.EditDone(said.sentence, said.touches))
         return bound, done
 
@@ -104,6 +106,14 @@ class LabInput:
         if read.edit not in self._bound:
             (self._bound[read.edit],) = self.worlds.bind([read.edit])
         return self._bound[read.edit]
+
+    def _sides(self, layer: ModelLayer) -> Sides:
+        """Return the tokens of a layer; none if the layer is not in the atlas."""
+        towers = [tower for tower in self.atlas.towers if tower.name == layer.tower]
+        stored = towers[0].find(layer.number) if towers else None
+        if stored is None:
+            return Sides((), ())
+        return Sides(self._tokens[stored.queries], self._tokens[stored.keys])
 
     def _predictions(
         self, before: World, after: World, at: int | None, notes: list[str]
@@ -130,7 +140,7 @@ class LabInput:
             notes.append(f"{type(model).__name__} does not write text")
             return None
         limit = longest(self.loaded)
-        room = new if limit is None else min(new, limit - len(self._tokens) - 1)
+        room = new if limit is None else min(new, limit - self.worlds.length - 1)
         if room < 1:
             notes.append(f"the input is as long as the model can read ({limit} tokens)")
             return None

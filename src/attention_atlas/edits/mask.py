@@ -72,9 +72,10 @@ class Mask(Edit):
         if self.tokens is not None:
             columns = here.local(self.tokens, here.first_key, keys)
             hidden[grid(chosen, columns, device=device)] = True
+        rows = set(chosen)
         for query, key in self.edges or ():
             row, column = query - here.first, key - here.first_key
-            if row in chosen and 0 <= column < keys:
+            if row in rows and 0 <= column < keys:
                 hidden[row, column] = True
         return hidden
 

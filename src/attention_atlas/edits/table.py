@@ -28,11 +28,11 @@ def from_json(raw: Mapping[str, Any]) -> Edit:
     kind = fields.pop("edit", None)
     if "from" in fields:
         fields["from_"] = fields.pop("from")
-    if kind not in EDITS:
-        raise InputError(f"no edit is called {kind!r}; there are {', '.join(EDITS)}")
+    if not isinstance(kind, str) or kind not in EDITS:
+        raise InputError(f"no edit is called {str(kind)[:40]!r}; there are {', '.join(EDITS)}")
     try:
         return EDITS[kind](**fields)
-    except TypeError as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         raise InputError(f"this is no edit of kind {kind}: {problem}") from problem
 
 

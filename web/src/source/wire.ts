@@ -98,6 +98,9 @@ export interface About {
   estimates: Estimate[];
   can_add: boolean;
   added: number[];
+  can_edit: boolean;
+  no_edits: string;
+  predicts: "next" | "masked" | "label" | "";
   atlases: Neighbour[];
   can_measure: boolean;
   pictures: boolean;
@@ -114,6 +117,25 @@ export interface MapProgress {
   seconds_left: number | null;
   error: string;
   head: string;
+}
+
+/** One check of the edit receipt; `holds` is None if it cannot be made in this model. */
+export interface EditProof {
+  name: string;
+  sentence: string;
+  holds: boolean | null;
+}
+
+/**
+ * `edit_receipt`: whether edits of the live model are those that were asked for.
+ *
+ * The checks run in the background once; ask again until `done`.
+ */
+export interface EditProofs {
+  line: string;
+  holds: boolean;
+  parts: EditProof[];
+  done: boolean;
 }
 
 /** One token of a stream; numbers are -1 where there is none. */
@@ -523,10 +545,76 @@ export interface Added {
   seconds: number;
 }
 
+/** `edit`: let the live model read an input plainly and with edits. */
+export interface EditInput {
+  input: number;
+  edits: Record<string, unknown>[];
+  at: number | null;
+  generate: number;
+}
+
+/** What one edit does, and which heads it touches. */
+export interface EditDone {
+  sentence: string;
+  touches: string[];
+}
+
+/** A token or label with its probability before and after the edits. */
+export interface PredictedToken {
+  text: string;
+  id: number;
+  before: number;
+  after: number;
+}
+
+/** What the model predicts at one position: the likeliest before and those after, together. */
+export interface Prediction {
+  position: number;
+  label: string;
+  tokens: PredictedToken[];
+}
+
+/** What the model writes after the input, greedily; the first `same` characters are equal. */
+export interface GeneratedText {
+  before: string;
+  after: string;
+  same: number;
+}
+
+/** How much the attention of a head changes: mean total variation of its rows, 0 to 1. */
+export interface HeadChange {
+  head: string;
+  attention: number;
+}
+
+/**
+ * The edited input; ask for input/{input}, edges/{input}/…, rows, layer, vectors, gaze.
+ *
+ * It has the tokens of the plain input and is not listed in `about`. `plain` is the same input
+ * without edits from the same run, so where nothing changed their difference is exactly zero.
+ */
+export interface EditedInput {
+  input: number;
+  plain: number;
+  seconds: number;
+  notes: string[];
+  edits: EditDone[];
+  predicts: "next" | "masked" | "label" | "";
+  predictions: Prediction[];
+  text: GeneratedText | null;
+  change: HeadChange[];
+}
+
 /** The picked token. */
 export interface TokenPick {
   side: "query" | "key";
   position: number;
+}
+
+/** One edit of the list, which can be switched off. */
+export interface EditPick {
+  on: boolean;
+  edit: Record<string, unknown>;
 }
 
 /** What the person chose. */
@@ -577,12 +665,15 @@ export interface Picks {
   keeps: "any" | "part" | "most";
   trueNear: boolean;
   only: string;
+  edits: EditPick[];
+  labView: "before" | "after" | "difference";
 }
 
 /** First word of a path → what answers it. */
 export interface Answers {
   about: About;
   progress: MapProgress;
+  edit_receipt: EditProofs;
   input: InputInfo;
   edges: Edges;
   rows: RowWeights;
@@ -614,12 +705,14 @@ export interface Actions {
   place: { sent: Place; answer: MapProgress };
   cancel: { sent: Cancel; answer: MapProgress };
   add: { sent: Add; answer: Added };
+  edit: { sent: EditInput; answer: EditedInput };
 }
 
 /** First word of a path → what a saved page lacks. */
 export const MISSING = {
   "about": "this; open the atlas with attention-atlas serve",
   "progress": "this; open the atlas with attention-atlas serve",
+  "edit_receipt": "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL",
   "input": "this; open the atlas with attention-atlas serve",
   "edges": "exact weights; save it with exact=True (on the command line --exact)",
   "rows": "exact weights; save it with exact=True (on the command line --exact)",
@@ -655,6 +748,7 @@ export const CHOICES = {
   "combine": ["head", "mean", "rollout"],
   "patches": ["off", "border", "fill"],
   "keeps": ["any", "part", "most"],
+  "labView": ["before", "after", "difference"],
 } as const;
 
 /** The default picks. */
@@ -705,6 +799,8 @@ export const START: Picks = {
   "keeps": "any",
   "trueNear": false,
   "only": "",
+  "edits": [],
+  "labView": "after",
 };
 
 export const KIND_COLOURS = {
@@ -747,6 +843,10 @@ export const SIDE_COLOURS = {
 } as const;
 
 export const LONGEST_TEXT = 20000 as const;
+
+export const MOST_EDITS = 100 as const;
+
+export const MOST_GENERATED = 200 as const;
 
 export const LARGEST_ANSWER = 4000000 as const;
 

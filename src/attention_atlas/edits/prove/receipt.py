@@ -25,7 +25,6 @@ from attention_atlas.edits.prove.found import Found
 from attention_atlas.edits.prove.no_ops import no_op, no_ops
 from attention_atlas.edits.prove.weights import read_back, renormalised
 from attention_atlas.models.encode import Encoded, collate, encode
-from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.names.errors import AtlasError
@@ -86,21 +85,31 @@ def check_edits(
     return edit_receipt(loaded, items)
 
 
-def edit_receipt(loaded: Loaded, items: list[Encoded], editing: Editing = editing) -> EditReceipt:
+def edit_receipt(
+    loaded: Loaded,
+    items: list[Encoded],
+    editing: Editing = editing,
+    watch: Callable[[EditCheck, int], None] = lambda _check, _total: None,
+) -> EditReceipt:
     """Return the edit receipt of a model on the first of some inputs.
 
     editing  how the model is edited, which is what the receipt checks
+    watch    called with each check and the number of all checks
+
+    Between two passes of the model other threads may run it.
     """
-    with EXCLUSIVE:
-        known = anatomy(loaded, items)
-        tensors, _ = collate(items[:1], loaded)
-        case = Case(loaded, known, freeze(items[0].tensors), tensors, editing)
-        checks: dict[str, Callable[[], Found]] = {
-            f"no-op of {name}": partial(no_op, case, edits) for name, edits in no_ops(case).items()
-        }
-        checks |= {name: partial(check, case) for name, check in CHECKS.items()}
-        made = tuple(_made(name, check) for name, check in checks.items())
-    return EditReceipt(loaded.name, known.way, made)
+    known = anatomy(loaded, items)
+    tensors, _ = collate(items[:1], loaded)
+    case = Case(loaded, known, freeze(items[0].tensors), tensors, editing)
+    checks: dict[str, Callable[[], Found]] = {
+        f"no-op of {name}": partial(no_op, case, edits) for name, edits in no_ops(case).items()
+    }
+    checks |= {name: partial(check, case) for name, check in CHECKS.items()}
+    made = []
+    for name, check in checks.items():
+        made.append(_made(name, check))
+        watch(made[-1], len(checks))
+    return EditReceipt(loaded.name, known.way, tuple(made))
 
 
 def _made(name: str, check: Callable[[], Found]) -> EditCheck:

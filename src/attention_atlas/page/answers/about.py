@@ -19,11 +19,19 @@ from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
 
 _LABEL = 60  # characters of an input's label
+_SAVED = (
+    "a saved page has no model to edit; open the atlas with: attention-atlas serve x.atlas "
+    "--model MODEL"
+)
+_GIVEN = "plain attention has no model to edit; capture the model: aa.capture(…)"
 
 
 def about_session(session: Session) -> wire.About:
     """Return `about` with the other atlases and the possible actions."""
-    offers = {} if session.work is None else session.work.offers()
+    plain = isinstance(session.subject, Attention)
+    offers: dict[str, Any] = {"no_edits": _GIVEN if plain else _SAVED}
+    if session.work is not None:
+        offers = dict(session.work.offers())
     others = [other.info for other in session.others]
     return replace(about(session.subject), atlases=others, **offers)
 

@@ -1,15 +1,25 @@
 """How are input, tower and layer of a path found?"""
 
 from attention_atlas.names.errors import PickError
+from attention_atlas.page.answers.edited import is_edited
+from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.store.manifest import Layer, Tower
 
 
 def check_input(subject: Subject, number: int) -> int:
     """Return the number of an input; a PickError says which there are."""
+    if isinstance(subject, Grown) and is_edited(number):
+        subject.edited.get(number)
+        return number
     if not 0 <= number < len(subject):
         raise PickError(f"there is no input {number}; there are 0 to {len(subject) - 1}")
     return number
+
+
+def listed_input(subject: Subject, number: int) -> int:
+    """Return the row of an input in the table of inputs; an edited input has that of the plain."""
+    return subject.listed(number) if isinstance(subject, Grown) else number
 
 
 def find_tower(subject: Subject, name: str) -> Tower:

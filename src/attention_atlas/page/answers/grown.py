@@ -2,7 +2,7 @@
 
 The folder does not change: each new input is a small atlas of its own, and its input and token
 numbers continue those of the folder. A request for all tokens or all vectors at once, as a layout
-makes, gets those of the folder only.
+makes, gets those of the folder only. Edited inputs can be read like added ones, but are not listed.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ import pandas as pd
 
 from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
+from attention_atlas.page.answers.edited import EditedInputs, is_edited
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.reader import StoredAtlas, Terms
 from attention_atlas.store.rows import Float32
@@ -24,6 +25,7 @@ class Grown(StoredAtlas):
         super().__init__(base.path, base.manifest)
         self.base = base  # a temporary folder lives as long as this object
         self.added: list[StoredAtlas] = []
+        self.edited = EditedInputs()
 
     def __len__(self) -> int:
         return self.manifest.inputs + len(self.added)
@@ -39,9 +41,15 @@ class Grown(StoredAtlas):
         return len(self) - 1
 
     def new(self, input: int) -> StoredAtlas | None:
-        """Get the small atlas of an added input, or None if the input is not an added one."""
+        """Get the small atlas of an added or edited input, or None for one of the folder."""
+        if is_edited(input):
+            return self.edited.get(input)
         index = input - self.manifest.inputs
         return self.added[index] if 0 <= index < len(self.added) else None
+
+    def listed(self, input: int) -> int:
+        """Return the number of an input in `inputs()`: of an edited one, that of the plain one."""
+        return self.edited.get(input).plain if is_edited(input) else self._check_input(input)
 
     # As an atlas -----------------------------------------------------------------------------
 
@@ -55,6 +63,8 @@ class Grown(StoredAtlas):
         new = None if input is None else self.new(self._check_input(input))
         if new is None:
             return self.base.tokens(input, stream)
+        if new not in self.added:
+            return new.tokens(0, stream).assign(input=input)
         before = self.added[: self.added.index(new)]
         first = self.manifest.tokens + sum(atlas.manifest.tokens for atlas in before)
         frame = new.tokens(0, stream)
@@ -91,6 +101,9 @@ class Grown(StoredAtlas):
     def terms(self, head: str | Head, input: int = 0) -> Terms:
         home, number = self._home(input)
         return home.terms(head, number)
+
+    def _check_input(self, input: int) -> int:
+        return input if is_edited(input) else super()._check_input(input)
 
     def _home(self, input: int | None) -> tuple[StoredAtlas, Any]:
         new = None if input is None else self.new(self._check_input(input))

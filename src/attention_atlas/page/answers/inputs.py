@@ -6,7 +6,7 @@ import pandas as pd
 
 from attention_atlas.names.token_text import is_punctuation, shown, visible
 from attention_atlas.page.answers.about import records
-from attention_atlas.page.answers.find import check_input
+from attention_atlas.page.answers.find import check_input, listed_input
 from attention_atlas.page.answers.pictures import picture_infos
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
@@ -18,14 +18,15 @@ from attention_atlas.store.reader import StoredAtlas
 def input_info(subject: Subject, number: int) -> wire.InputInfo:
     """Return one input: the tokens of its streams, and its pictures."""
     i = check_input(subject, number)
-    row = records(subject.inputs().iloc[i : i + 1])[0]
+    place = listed_input(subject, i)
+    row = records(subject.inputs().iloc[place : place + 1])[0]
     frame = subject.tokens(i)
     prettify = getattr(subject, "prettify", True)
     streams = [
         _stream(str(name), frame[frame["stream"] == name], int(row["prompt"]), prettify)
         for name in frame["stream"].unique()
     ]
-    infos = picture_infos(subject, i) if isinstance(subject, StoredAtlas) else []
+    infos = picture_infos(subject, place) if isinstance(subject, StoredAtlas) else []
     return wire.InputInfo(
         i, row.get("text") or "", row.get("second"), int(row["boundary"]), streams, infos
     )

@@ -5,6 +5,7 @@ The server, the saved page and the TypeScript of the front end are made from thi
 
 from functools import partial
 
+from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.about import about_session
 from attention_atlas.page.answers.added import map_extra
 from attention_atlas.page.answers.all_tokens import all_column, all_info, all_points, all_tokens
@@ -32,6 +33,7 @@ from attention_atlas.page.wire.all_tokens import AllColumn, AllInfo, AllPoints, 
 from attention_atlas.page.wire.compare import ComparedModels, Reaction
 from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
 from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
+from attention_atlas.page.wire.lab import EditProofs
 from attention_atlas.page.wire.maps import (
     MapExtra,
     MapNorms,
@@ -45,6 +47,7 @@ from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWe
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _ALL = "tokens beyond the map's sample" + LIVE
+_LAB = "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL"
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -52,9 +55,18 @@ def _progress(session: Session) -> MapProgress:
     return MapProgress("idle") if session.work is None else session.work.progress()
 
 
+def _edit_receipt(session: Session) -> EditProofs:
+    if session.work is None:
+        raise PickError("plain attention has no model to edit; capture the model: aa.capture(…)")
+    return session.work.edit_receipt()
+
+
 _ROWS = [
     Packet("about", About, about_session, lambda _: ["about"], of="session", changes=True),
     Packet("progress", MapProgress, _progress, of="session", changes=True),
+    Packet(
+        "edit_receipt", EditProofs, _edit_receipt, missing=_LAB, of="session", changes=True
+    ),
     # Text
     Packet("input/{input:int}", InputInfo, input_info, saved_inputs),
     Packet("edges/{input:int}/{tower}/{layer:int?}", Edges, edges, saved_edges, _WEIGHTS),

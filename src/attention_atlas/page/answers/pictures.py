@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from attention_atlas.images.upright import upright
 from attention_atlas.names.errors import PickError, StoreError
-from attention_atlas.page.answers.find import check_input
+from attention_atlas.page.answers.find import check_input, listed_input
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import image as wire
 from attention_atlas.store.reader import StoredAtlas
@@ -61,7 +61,7 @@ def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
 def picture(subject: Subject, number: int, image: int) -> wire.Picture:
     """Return one picture of an input, upright and small enough to be sent."""
     atlas, i = _with_pictures(subject), check_input(subject, number)
-    small = _small(atlas.picture(i, image), LARGEST)
+    small = _small(atlas.picture(listed_input(subject, i), image), LARGEST)
     mime, data = _encoded(small)
     return wire.Picture(i, image, mime, small.width, small.height, data)
 

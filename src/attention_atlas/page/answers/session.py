@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire.about import Neighbour
+from attention_atlas.page.wire.lab import EditProofs
 from attention_atlas.page.wire.maps import MapProgress
 
 
@@ -13,6 +14,7 @@ class Work(Protocol):
     """The background work of one atlas, as far as a page sees it."""
 
     def progress(self) -> MapProgress: ...
+    def edit_receipt(self) -> EditProofs: ...
     def offers(self) -> Mapping[str, Any]:
         """Return the fields of `about` that say which actions are possible."""
         ...

@@ -33,7 +33,14 @@ export interface Grid<T> {{
   shape: number[];
 }}
 """
-_PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+_PLAIN: dict[Any, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "unknown",
+}
 _BUFFERS = {
     "f4": "Float32Array",
     "i4": "Int32Array",

@@ -46,16 +46,17 @@ def head_view(
     *,
     input: int = 0,
     tower: str | None = None,
+    model: Any = None,
 ) -> Any:
     """Show lines from the tokens that look to the tokens they look at, for one or several heads.
 
     attention is an Atlas or plain tensors with `tokens`; the other arguments are BertViz's.
     html_action "return" returns an object with the page in `.data`, "view" displays it at once.
+    With the model of an atlas, the notebook can add new texts and edit attention.
     """
     subject = read_subject(locals(), sys._getframe(1))
-    return view_or_html(
-        View(subject, text_picks(subject, "head", input, tower, layer, heads)), html_action
-    )
+    picks = text_picks(subject, "head", input, tower, layer, heads)
+    return view_or_html(View(subject, picks, model), html_action)
 
 
 def model_view(
@@ -75,6 +76,7 @@ def model_view(
     *,
     input: int = 0,
     tower: str | None = None,
+    model: Any = None,
 ) -> Any:
     """Show all layers and heads as small pictures. Arguments as in `head_view`."""
     subject = read_subject(locals(), sys._getframe(1))
@@ -84,7 +86,7 @@ def model_view(
         None if include_layers is None else [int(layer) for layer in include_layers]
     )
     picks["shownHeads"] = shown_heads(subject, include_heads)
-    return view_or_html(View(subject, picks), html_action)
+    return view_or_html(View(subject, picks, model), html_action)
 
 
 def neuron_view(
@@ -94,6 +96,7 @@ def neuron_view(
     head: int | str | None = None,
     input: int = 0,
     tower: str | None = None,
+    model: Any = None,
     display_mode: str = "auto",
     html_action: str | None = None,
 ) -> Any:
@@ -105,7 +108,7 @@ def neuron_view(
         )
     picks = text_picks(atlas, "neuron", input, tower, layer, [0 if head is None else head])
     picks["theme"] = theme(display_mode)
-    return view_or_html(View(atlas, picks), html_action)
+    return view_or_html(View(atlas, picks, model), html_action)
 
 
 def matrix_view(
@@ -121,7 +124,8 @@ def matrix_view(
     """Show the maps of all heads, one row per layer: where each head's queries and keys lie.
 
     map is the name of a layout, such as umap-2d; unset, the first one. colour is side, norm or a
-    column, such as position or one of your own. With a model, the notebook can add new texts.
+    column, such as position or one of your own. With a model, the notebook can add new texts
+    and edit attention.
     """
     picks = map_picks(atlas, map, colour, search, display_mode)
     return view_or_html(View(atlas, picks, model), html_action)
@@ -152,6 +156,7 @@ def image_view(
     side: str = "query",
     combine: str = "head",
     picture: int = -1,
+    model: Any = None,
     display_mode: str = "auto",
     html_action: str | None = None,
 ) -> Any:
@@ -177,7 +182,7 @@ def image_view(
         View(atlas, {
             **picks, "tab": "image", "token": token, "pinned": token is not None,
             "combine": combine, "picture": picture, "theme": theme(display_mode),
-        }),
+        }, model),
         html_action,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What is done in the background for a page? Maps are computed and texts are added.
+"""What is done for a page? Maps are computed in the background, texts are added, inputs edited.
 
 One map is computed at a time, in its own thread (and in its own processes where that is faster), so
 that the page stays usable. A stopped map keeps its finished heads for the next run.
@@ -17,8 +17,10 @@ from attention_atlas.layout.methods import DIMS, METHODS
 from attention_atlas.names.errors import AtlasError, InputError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import find_map, why_no_maps
-from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.live.lab import Lab
+from attention_atlas.page.live.model import TEXTS, LiveModel
 from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
+from attention_atlas.page.wire.lab import EditedInput, EditInput, EditProofs
 from attention_atlas.page.wire.maps import Estimate, MapProgress
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
@@ -34,7 +36,7 @@ class BackgroundWork:
     """The background work of one atlas: computing maps and adding texts."""
 
     def __init__(self, atlas: Grown, model: LiveModel | None = None):
-        self.atlas, self.model = atlas, model
+        self.atlas, self.model, self.lab = atlas, model, Lab(atlas, model)
         self.finished: Callable[[], None] = lambda: None  # called when a map is finished
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -48,13 +50,18 @@ class BackgroundWork:
     def can_compute(self) -> bool:
         return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
 
+    @property
+    def _has_texts(self) -> bool:
+        return bool(self.atlas.base.inputs()["kind"].isin(TEXTS).any())
+
     def offers(self) -> dict[str, Any]:
         """Return the fields of `about` that say which actions are possible."""
         return {
             "can_compute": self.can_compute,
             "estimates": self.estimates(),
-            "can_add": self.model is not None,
+            "can_add": self.model is not None and self._has_texts,
             "added": tuple(range(self.atlas.manifest.inputs, len(self.atlas))),
+            **self.lab.offers(),
         }
 
     def estimates(self) -> list[Estimate]:
@@ -170,3 +177,13 @@ class BackgroundWork:
         with self._adding:  # a model reads one text at a time
             number = self.atlas.add(self.model.read(self.atlas, asked.text, asked.second))
         return Added(number, round(time.monotonic() - began, 2))
+
+    # Edits -----------------------------------------------------------------------------------
+
+    def edit(self, asked: EditInput) -> EditedInput:
+        """Let the live model read an input with edits; return what changes."""
+        return self.lab.edit(asked)
+
+    def edit_receipt(self) -> EditProofs:
+        """Return whether edits of the live model are as asked for, as far as this is checked."""
+        return self.lab.receipt()

@@ -1,21 +1,28 @@
 """How does the model of an open atlas read new texts?
 
-It must be the model that the atlas was captured from. We check that: it reads a text of the atlas
+It must be the model that the atlas was captured from. We check that: it reads an input of the atlas
 again, and the attention must equal the stored one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from threading import Lock
-from typing import Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
+from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.wire.constants import LONGEST_TEXT
+from attention_atlas.page.wire.lab import Predicts
 from attention_atlas.store.reader import StoredAtlas
 
+if TYPE_CHECKING:
+    from attention_atlas.models.load import Loaded
+
+TEXTS = ("text", "pair")  # kinds of input that can be added
 ALIKE = 5e-3  # stored weights are within 1e-3 of the model's; another device adds a little
 
 
@@ -25,14 +32,29 @@ class LiveModel:
     def __init__(self, model: Any, tokenizer: Any = None, **options: Any):
         self._given, self._options = (model, tokenizer), options
         self.name = model if isinstance(model, str) else type(model).__name__
-        self._reading = Lock()  # several atlases may share it, and a tokenizer is not thread-safe
+        self._reading = RLock()  # several atlases may share it, and a tokenizer is not thread-safe
 
     @cached_property
-    def _pair(self) -> tuple[Any, Any]:
-        from attention_atlas.models.load import load
+    def _loaded(self) -> "Loaded":
+        with EXCLUSIVE:  # two threads must not import transformers at once
+            from attention_atlas.models.load import load
 
-        loaded = load(*self._given, **self._options)
-        return loaded.model, loaded.processor
+        return load(*self._given, **self._options)
+
+    @contextmanager
+    def held(self) -> "Iterator[Loaded]":
+        """Give the model, loaded, to one thread at a time."""
+        with self._reading:
+            yield self._loaded
+
+    @property
+    def predicts(self) -> Predicts:
+        """Get what the model predicts; empty if it is not loaded yet."""
+        if "_loaded" not in self.__dict__:
+            return ""
+        from attention_atlas.lab.predict import predicts
+
+        return predicts(self._loaded.model)
 
     def read(self, like: StoredAtlas, text: str, second: str | None = None) -> StoredAtlas:
         """Capture one text with the options of atlas `like`; return the new atlas."""
@@ -48,18 +70,19 @@ class LiveModel:
             raise InputError("there is no text to add; write some")
         given = {"text": text} if second is None else {"text": text, "second": second}
         options = like.manifest.options
-        with self._reading:
+        with self.held() as loaded:
             return capture(
-                self._pair, [given], keep=like.manifest.keep, progress=False,
+                (loaded.model, loaded.processor), [given], keep=like.manifest.keep, progress=False,
                 truncate=bool(options.get("truncate")), generate=int(options.get("generate", 0)),
             )  # fmt: skip
 
     def check(self, atlas: StoredAtlas) -> None:
         """Refuse a model that the atlas was not captured from."""
         inputs = atlas.inputs()
-        texts = inputs[inputs["kind"].isin(["text", "pair"])]
+        texts = inputs[inputs["kind"].isin(TEXTS)]
         if texts.empty:
-            raise InputError("this atlas holds no texts, so none can be added to it")
+            self._check_stored(atlas)
+            return
         row = texts.iloc[texts["text"].str.len().argmin()]
         second = row["second"] if isinstance(row["second"], str) else None
         again, number = self.read(atlas, row["text"], second), int(row["input"])
@@ -77,6 +100,14 @@ class LiveModel:
                         f"{self.name} is not the model of this atlas: on its own input {number}, "
                         f"layer {layer.layer} of {tower.name} is off by {off:.2g}"
                     )
+
+    def _check_stored(self, atlas: StoredAtlas) -> None:
+        """Refuse another model, by an input that is no text and is read again as it is stored."""
+        with EXCLUSIVE:
+            from attention_atlas.page.live.lab_input import LabInput
+
+        with self.held() as loaded:
+            LabInput(Grown(atlas), 0, loaded)
 
 
 _OTHER = "its layers, heads or tokens differ"

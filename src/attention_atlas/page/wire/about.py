@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attention_atlas.page.wire.image import ThumbSheet
+from attention_atlas.page.wire.lab import Predicts
 from attention_atlas.page.wire.maps import Estimate, MapInfo
 
 
@@ -73,6 +74,9 @@ class About:
     estimates: Sequence[Estimate] = ()  # one per map that can be computed
     can_add: bool = False  # the page may send `add`: there is a live model
     added: Sequence[int] = ()  # numbers of added inputs, which are not in the folder
+    can_edit: bool = False  # the page may send `edit` and ask for `edit_receipt`
+    no_edits: str = ""  # why nothing can be edited, and what to do; else empty
+    predicts: Predicts = ""  # of the live model; empty: nothing, or it is not loaded yet
     atlases: Sequence[Neighbour] = ()
     can_measure: bool = False  # the page may ask for `heads`, `alike` and `card/{head}`
     pictures: bool = False  # inputs have pictures: the page may ask for `picture/{i}/{image}`

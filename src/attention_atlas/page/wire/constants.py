@@ -22,6 +22,8 @@ SIDE_COLOURS = {
 }
 
 LONGEST_TEXT = 20_000  # characters of an added text
+MOST_EDITS = 100  # edits of one input at once
+MOST_GENERATED = 200  # new tokens of the Lab's text
 LARGEST_ANSWER = 4_000_000  # exact weights in one packet
 FAINTEST = arrows.FAINTEST  # a strongest key with less weight gets no arrow
 UNIT = 65535  # weights, places and number columns are sent as whole numbers from 0 to this

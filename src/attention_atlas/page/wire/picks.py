@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from attention_atlas.page.wire.lab import EditPick
 from attention_atlas.page.wire.reading import plain, read
 
 
@@ -68,6 +69,8 @@ class Picks:
     keeps: Literal["any", "part", "most"] = "any"  # heads whose map keeps less are dimmed
     trueNear: bool = False  # noqa: N815  a token's true strongest partners, and the nearest on the map
     only: str = ""  # heads in the table: a score and its least or greatest value, as in entropy>=2
+    edits: Sequence[EditPick] = ()  # of the Lab, in their order
+    labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
 
 
 def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def read(kind: type[T], what: str, body: object) -> T:
         raise PickError(f"nothing of {what} is called {unknown[0][:40]!r}; there is {names}")
     try:
         value: T = TypeAdapter(kind).validate_json(json.dumps(body, allow_nan=False), strict=True)
-    except (ValidationError, ValueError, TypeError) as problem:
+    except (ValidationError, ValueError, TypeError, RecursionError) as problem:
         raise PickError(_sentence(what, problem)) from None
     return value
 

@@ -1,0 +1,115 @@
+"""How does the Lab answer? The live model reads an input plainly and with edits.
+
+The plain run of an input is kept, so that the next edit of the same input runs the edited part
+alone. The model does one thing at a time; other packets do not wait for it.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from attention_atlas.names.errors import AtlasError, InputError, ModelError, PickError
+from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.live.edit_receipt import ReceiptRun
+from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.wire import lab as wire
+from attention_atlas.page.wire.constants import MOST_EDITS, MOST_GENERATED
+
+if TYPE_CHECKING:
+    from attention_atlas.models.load import Loaded
+    from attention_atlas.page.live.lab_input import LabInput
+
+WAITING = 8  # edits at once, of all clients; more are refused, so that packets are still answered
+REMEMBERED = 4  # inputs whose plain run is kept
+NO_MODEL = (
+    "there is no model to edit; attach the one that was captured: attention-atlas serve x.atlas "
+    "--model MODEL, or in Python model=… of the view"
+)
+_LONGEST = 500  # characters of a sentence; it may repeat what was sent
+_log = logging.getLogger("attention_atlas")
+
+
+class Lab:
+    """The edits of one atlas by its live model."""
+
+    def __init__(self, atlas: Grown, model: LiveModel | None):
+        self.atlas, self.model = atlas, model
+        self._slots = threading.BoundedSemaphore(WAITING)
+        self._inputs: dict[int, LabInput] = {}
+        self._receipt = None if model is None else ReceiptRun(atlas, model)
+
+    def offers(self) -> dict[str, Any]:
+        """Return the fields of `about` that say whether inputs can be edited."""
+        why = self._why_not()
+        predicts = "" if why or self.model is None else self.model.predicts
+        return {"can_edit": not why, "no_edits": why, "predicts": predicts}
+
+    def receipt(self) -> wire.EditProofs:
+        """Return the edit receipt of the model as far as it is made; the first call starts it."""
+        why = self._why_not()
+        if why or self._receipt is None:
+            raise InputError(why)
+        return self._receipt.proofs()
+
+    def edit(self, asked: wire.EditInput) -> wire.EditedInput:
+        """Run an input with edits; return what changes, and the number of the edited input."""
+        self._refuse(asked)
+        assert self.model is not None
+        with self._slot(), self.model.held() as loaded, self._in_words():
+            return self._input(asked.input, loaded).edit(asked)
+
+    def _why_not(self) -> str:
+        if self.model is None:
+            return NO_MODEL
+        if self.atlas.receipt.how == "outputs":
+            return "this model gives its weights alone, so nothing of its attention can be edited"
+        return ""
+
+    def _refuse(self, asked: wire.EditInput) -> None:
+        why = self._why_not()
+        if why:
+            raise InputError(why)
+        if not 0 <= asked.input < len(self.atlas):
+            raise PickError(
+                f"there is no input {asked.input}; there are 0 to {len(self.atlas) - 1}"
+            )
+        if len(asked.edits) > MOST_EDITS:
+            raise InputError(f"{len(asked.edits)} edits were sent; send at most {MOST_EDITS}")
+        if not 0 <= asked.generate <= MOST_GENERATED:
+            raise InputError(
+                f"{asked.generate} new tokens were asked for; ask for 0 to {MOST_GENERATED}"
+            )
+
+    def _input(self, number: int, loaded: "Loaded") -> "LabInput":
+        """Return an input with its plain run; the least recently used one is forgotten."""
+        from attention_atlas.page.live.lab_input import LabInput
+
+        known = self._inputs.pop(number, None) or LabInput(self.atlas, number, loaded)
+        self._inputs[number] = known
+        while len(self._inputs) > REMEMBERED:
+            self._inputs.pop(next(iter(self._inputs)))
+        return known
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        if not self._slots.acquire(blocking=False):
+            raise PickError(f"{WAITING} edits are waiting already; wait for them, then try again")
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Turn what a model says about odd numbers into one sentence; the log has the rest."""
+        try:
+            yield
+        except AtlasError as problem:
+            said = str(problem)
+            raise type(problem)(said if len(said) <= _LONGEST else said[:_LONGEST] + "…") from None
+        except Exception as problem:
+            _log.warning("an edit failed", exc_info=True)
+            line = (str(problem).strip() or type(problem).__name__).splitlines()[0][:200]
+            raise ModelError(f"the model cannot run with these edits: {line}") from problem

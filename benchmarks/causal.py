@@ -37,7 +37,7 @@ from attention_atlas.lab.causal.plan import GRADIENTS, exact_cost, grouped, toke
 from attention_atlas.lab.causal.slopes import slopes
 from attention_atlas.lab.causal.statistics import estimated
 from attention_atlas.lab.causal.sweep import Sweep
-from attention_atlas.lab.causal.task import Group, Task, prepare, task_of
+from attention_atlas.lab.causal.task import Group, PredictionTask, prepare, task_of
 from attention_atlas.lab.replay import Replay
 from attention_atlas.models.encode import Encoded, encode
 from attention_atlas.models.inputs import read_inputs
@@ -66,7 +66,7 @@ def shape(name: str, device: str) -> tuple[Sweep, list[Group]]:
     lengths = [len(load("builtin:bert").tokenizer(text)["input_ids"]) for text in texts(COUNT)]
     rows = [dice.integers(1000, 30000, length).tolist() for length in lengths]
     items = [encode(loaded, each) for each in read_inputs([{"input_ids": [row]} for row in rows])]
-    return prepared(loaded, Task(kind, "input_ids", MASK, 0), items, "zero")
+    return prepared(loaded, PredictionTask(kind, "input_ids", MASK, 0), items, "zero")
 
 
 def texts(count: int) -> list[str]:
@@ -74,7 +74,7 @@ def texts(count: int) -> list[str]:
 
 
 def prepared(
-    loaded: Loaded, task: Task, items: Sequence[Encoded], by: str
+    loaded: Loaded, task: PredictionTask, items: Sequence[Encoded], by: str
 ) -> tuple[Sweep, list[Group]]:
     """What `aa.causal` makes ready before it sweeps."""
     ready = [prepare(loaded, task, item, number) for number, item in enumerate(items)]

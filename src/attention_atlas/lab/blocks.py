@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 
 @dataclass
-class Kept:
+class KeptOutputs:
     """What modules gave in a pass, in the order in which they ended."""
 
     gave: dict[nn.Module, list[Any]] = field(default_factory=dict)  # one for each visit
@@ -30,12 +30,12 @@ class Kept:
 
 
 @contextmanager
-def keeping_blocks(model: nn.Module) -> Iterator[Kept]:
+def keeping_blocks(model: nn.Module) -> Iterator[KeptOutputs]:
     """Keep what each block gives in the passes inside the block."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     members = {member for each in lists for member in each}
     running: list[nn.Module] = []
-    kept = Kept()
+    kept = KeptOutputs()
 
     def enter(module: nn.Module, _args: Any) -> None:
         running.append(module)
@@ -53,9 +53,9 @@ def keeping_blocks(model: nn.Module) -> Iterator[Kept]:
 
 
 @contextmanager
-def keeping(modules: Iterable[nn.Module]) -> Iterator[Kept]:
+def keeping(modules: Iterable[nn.Module]) -> Iterator[KeptOutputs]:
     """Keep what some modules give in the passes inside the block."""
-    kept = Kept()
+    kept = KeptOutputs()
 
     def leave(module: nn.Module, _args: Any, output: Any) -> None:
         kept.gave.setdefault(module, []).append(output)

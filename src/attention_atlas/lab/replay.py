@@ -26,7 +26,7 @@ from attention_atlas.edits.inputs import Given
 from attention_atlas.edits.names import heads_by_layer
 from attention_atlas.edits.scale import scale
 from attention_atlas.edits.table import read_edits
-from attention_atlas.lab.blocks import Kept, giving, keeping_blocks, repeated
+from attention_atlas.lab.blocks import KeptOutputs, giving, keeping_blocks, repeated
 from attention_atlas.models.encode import encode
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.inputs import read_inputs
@@ -64,7 +64,7 @@ class Replay:
         self.call: Callable[..., Any] = partial(loaded.model, **options)
         with self.held(), editing(loaded, [], self.known), keeping_blocks(loaded.model) as kept:
             self.plain: Outputs = _outputs(self.call(**self.tensors), self.size)
-        self._kept: Kept = kept
+        self._kept: KeptOutputs = kept
         self.blocks = list(kept.gave)  # blocks as they ran
         self.starts = self._starts()
 

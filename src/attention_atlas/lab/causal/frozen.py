@@ -18,7 +18,7 @@ from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.inputs import freeze
 from attention_atlas.edits.prove.case import Case
 from attention_atlas.edits.prove.contributions import projection_of
-from attention_atlas.lab.blocks import Kept, giving, keeping, repeated
+from attention_atlas.lab.blocks import KeptOutputs, giving, keeping, repeated
 from attention_atlas.lab.replay import Replay, same
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.prove.layer_errors import bound_of
@@ -45,7 +45,7 @@ def _has_matrix(module: nn.Module) -> bool:
     return any(weight.dim() >= 2 for weight in module.parameters(recurse=False))
 
 
-def gives(kept: Kept, worlds: int, live: nn.Module | None = None) -> Gives:
+def gives(kept: KeptOutputs, worlds: int, live: nn.Module | None = None) -> Gives:
     """Return what each matrix gives, once for each world, but for one that runs."""
     return {
         module: partial(repeated, outputs[0], worlds)

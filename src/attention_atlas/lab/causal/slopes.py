@@ -19,7 +19,7 @@ from attention_atlas.record.watch.door import Passing
 from attention_atlas.record.watch.setting import Setting
 
 
-class Followed(Moved):
+class MovedWithSlopes(Moved):
     """What the heads move in one pass that can be differentiated."""
 
     def keep(self, passing: Passing) -> None:
@@ -37,7 +37,7 @@ def slopes(sweep: Sweep, group: Group) -> Floats:
             f"{loaded.name} does not call transformers' attention function, so it has no gradients "
             "for a budget; leave the budget out"
         )
-    moved = Followed()
+    moved = MovedWithSlopes()
     setting = Setting(loaded.model, "sdpa" if known.fast else "eager", gradients=True)
     with setting.held(), editing(loaded, [], known) as stack:
         stack.on_call = moved.keep

@@ -15,10 +15,16 @@ from torch import Tensor, nn
 
 from attention_atlas.edits.anatomy import Anatomy, ModelLayer
 from attention_atlas.edits.apply import editing
-from attention_atlas.lab.blocks import Kept, giving, keeping
+from attention_atlas.lab.blocks import KeptOutputs, giving, keeping
 from attention_atlas.lab.causal.exchange import Exchange, Moved, Pool
 from attention_atlas.lab.causal.frozen import Freezing, Gives, find_freezing, gives
-from attention_atlas.lab.causal.task import Group, Task, losses, only_counted, with_own_answers
+from attention_atlas.lab.causal.task import (
+    Group,
+    PredictionTask,
+    losses,
+    only_counted,
+    with_own_answers,
+)
 from attention_atlas.lab.replay import Replay
 from attention_atlas.measure.row_block import Floats
 from attention_atlas.models.load import Loaded
@@ -32,7 +38,7 @@ class Sweep:
     """A model whose heads are exchanged, and what was found out about it."""
 
     loaded: Loaded
-    task: Task
+    task: PredictionTask
     known: Anatomy
     pool: Pool
     tokens: int  # of one batch of worlds
@@ -78,7 +84,7 @@ class Sweep:
 
     def run(self, group: Group, direct: bool = True) -> tuple[Floats, Floats]:
         """Return total and direct effects of all heads on a group, both (B, heads)."""
-        frozen = Kept()
+        frozen = KeptOutputs()
         with ExitStack() as undo:
             if direct and self.freezing is not None:
                 frozen = undo.enter_context(keeping(self.freezing.matrices))
@@ -92,7 +98,7 @@ class Sweep:
         return total, straight
 
     def _layer(
-        self, replay: Replay, group: Group, layer: ModelLayer, frozen: Kept
+        self, replay: Replay, group: Group, layer: ModelLayer, frozen: KeptOutputs
     ) -> tuple[Tensor, Tensor]:
         """Return the losses with each head of a layer exchanged, total and direct, (H, B)."""
         name = f"{layer.tower}.L{layer.number}"

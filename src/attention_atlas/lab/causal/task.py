@@ -30,7 +30,7 @@ from attention_atlas.record.watch.setting import Setting
 
 
 @dataclass(frozen=True)
-class Task:
+class PredictionTask:
     """What a model predicts."""
 
     kind: str  # "next", "masked" or "label"
@@ -57,7 +57,7 @@ class Group:
         return max(tensor.shape[1] for tensor in self.tensors.values() if tensor.dim() > 1)
 
 
-def task_of(loaded: Loaded, first: Encoded, seed: int) -> Task:
+def task_of(loaded: Loaded, first: Encoded, seed: int) -> PredictionTask:
     """Find out what a model predicts, by asking it; return the task."""
     tensors = _given(loaded, first)
     logits = _logits(loaded, tensors)
@@ -69,21 +69,21 @@ def task_of(loaded: Loaded, first: Encoded, seed: int) -> Task:
     ids = "decoder_input_ids" if signature(loaded.model).two_sided else "input_ids"
     vocabulary = getattr(loaded.model.config.get_text_config(), "vocab_size", None)
     if logits.dim() == 2 or ids not in tensors or logits.shape[-1] < (vocabulary or 0):
-        return Task("label", ids, seed=seed)
+        return PredictionTask("label", ids, seed=seed)
     if logits.shape[:2] != tensors[ids].shape:
         raise ModelError(
             f"{loaded.name} predicts at {logits.shape[1]} places for {tensors[ids].shape[1]} "
             "tokens, so it cannot be told which token is right; give texts"
         )
     if ids == "decoder_input_ids" or _looks_back(loaded, tensors, logits):
-        return Task("next", ids, seed=seed)
+        return PredictionTask("next", ids, seed=seed)
     mask = getattr(loaded.tokenizer, "mask_token_id", None)
     if mask is None:
         raise ModelError(
             f"{loaded.name} looks both ways and has no mask token, so it has no loss on a plain "
             "text; give its tokenizer"
         )
-    return Task("masked", ids, int(mask), seed)
+    return PredictionTask("masked", ids, int(mask), seed)
 
 
 def _given(loaded: Loaded, item: Encoded) -> dict[str, Tensor]:
@@ -110,7 +110,7 @@ def _looks_back(loaded: Loaded, tensors: dict[str, Tensor], logits: Tensor) -> b
     return apart <= bound_of(loaded.model.dtype) * float(logits.abs().max())
 
 
-def prepare(loaded: Loaded, task: Task, item: Encoded, number: int) -> Group | None:
+def prepare(loaded: Loaded, task: PredictionTask, item: Encoded, number: int) -> Group | None:
     """Return one input as it is run, with what is to be predicted; None if that is nothing."""
     tensors = _given(loaded, item)
     if task.kind == "label":  # what counts is known after the plain pass

@@ -63,7 +63,8 @@ def shape(name: str, device: str) -> tuple[Sweep, list[Group]]:
     loaded = Loaded(network.to(device).eval(), None, name, None)
     kind = "masked" if name == "bert" else "next"
     dice = np.random.default_rng(0)
-    lengths = [len(load("builtin:bert").tokenizer(text)["input_ids"]) for text in texts(COUNT)]
+    tokenizer = load("builtin:bert").tokenizer
+    lengths = [len(tokenizer(text)["input_ids"]) for text in texts(COUNT)]
     rows = [dice.integers(1000, 30000, length).tolist() for length in lengths]
     items = [encode(loaded, each) for each in read_inputs([{"input_ids": [row]} for row in rows])]
     return prepared(loaded, PredictionTask(kind, "input_ids", MASK, 0), items, "zero")

@@ -16,6 +16,7 @@ from playwright.sync_api import sync_playwright
 import attention_atlas as aa
 from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from attention_atlas.page.hosts.launch import start
+from attention_atlas.page.live.model import LiveModel
 
 PAGE = Path(__file__).parent / "gallery.md"
 FOLDER = Path(__file__).parent / "gallery"
@@ -35,6 +36,11 @@ TEXTS = [
 ]
 SIZES = {"": (1440, 900), "-narrow": (900, 700)}
 HEAD = "L3H2"
+EDITS = [
+    {"on": True, "edit": {"edit": "ablate", "heads": ["L2H1"], "by": "zero"}},
+    {"on": True, "edit": {"edit": "mask", "heads": ["all"], "inputs": [0], "tokens": [4]}},
+    {"on": False, "edit": {"edit": "scale", "heads": ["L4H5"], "by": 0.5}},
+]
 LIT = {"input": 2, "token": {"side": "query", "position": 4}, "pinned": True}
 
 # name → what the person would see, and the picks that lead there
@@ -90,6 +96,14 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "compare-differ": (
         "The heads that differ most, and all heads on one map",
         {"tab": "heads", "versus": [0]},
+    ),
+    "lab": (
+        "The Lab: what I changed, what the model then says, where attention changed",
+        {"tab": "lab", "edits": EDITS, "heads": ["L4H5"]},
+    ),
+    "lab-difference": (
+        "Lines before and after an edit, and their difference",
+        {"view": "head", "edits": EDITS, "labView": "difference"},
     ),
 }
 # name → what is scrolled to
@@ -169,7 +183,7 @@ def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> 
     page.wait_for_selector("html[data-state=ready]")
     wanted = {"tab": "text", "theme": theme, "layer": 3, "heads": [HEAD], **picks}
     page.evaluate("picks => window.attentionAtlas.setPicks(picks)", wanted)
-    page.wait_for_timeout(1_500)
+    page.wait_for_timeout(6_000 if "edits" in picks else 1_500)  # the model is run for edits
     if name in SCROLLED:
         page.locator(SCROLLED[name]).evaluate("one => one.scrollIntoView()")
         page.wait_for_timeout(300)
@@ -199,7 +213,8 @@ def main() -> None:
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
         page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
-        with start([atlas, other, seen], port=0) as running:
+        models = [LiveModel("builtin:gpt"), None, None]
+        with start([atlas, other, seen], port=0, models=models) as running:
             for name, (caption, _) in every.items():
                 lines += [f"## {caption}", ""]
                 url = f"{running.url}{2 * (name in VISION)}/"

@@ -94,6 +94,9 @@ export class Fake {
       can_add: false,
       added: [],
       atlases: [],
+      can_edit: false,
+      no_edits: "there is no model to edit; open an atlas with attention-atlas serve x.atlas --model MODEL",
+      predicts: "",
     };
   }
 

@@ -56,6 +56,9 @@ export const about = (towers = ["decoder"]): About => ({
   pictures: false,
   patches: [],
   thumbs: [],
+  can_edit: false,
+  no_edits: "there is no model to edit",
+  predicts: "",
   inputs: [
     { number: 0, label: "a", kind: "text", second: false },
     { number: 1, label: "b", kind: "text", second: false },

@@ -183,7 +183,11 @@ test("the overlay is the square root of the share of the largest weight on a pat
     0,
   ]);
   const [cover] = coversOf(places, [2]);
-  const made = tiles(places, weights, most, whereOn([cover], [{ x: 0, y: 0, width: 200, height: 100 }]));
+  const made = tiles(
+    places,
+    { weights, most, signed: false },
+    whereOn([cover], [{ x: 0, y: 0, width: 200, height: 100 }]),
+  );
   expect(made.map(({ rect, alpha }) => [rect.x, rect.width, alpha])).toEqual([
     [0, 100, expect.closeTo(heatAlpha(1))],
     [100, 100, expect.closeTo(heatAlpha(0.5))],

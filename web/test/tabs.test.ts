@@ -14,7 +14,7 @@ import { about, tab } from "./fixtures";
 
 vi.stubGlobal("localStorage", { getItem: () => null });
 
-const frame: Frame = { focusControl: () => {}, listKeys: () => {} };
+const frame: Frame = { focusControl: () => {}, listKeys: () => {}, editHere: () => {} };
 const source = { live: true, get: () => new Promise(() => {}), ask: () => new Promise(() => {}) } as unknown as Source;
 const press = (desk: Desk, key: string) => pressed(desk, { key } as KeyboardEvent, frame);
 
@@ -23,6 +23,7 @@ function deskOf(tabs: readonly Tab[], more: Partial<ReturnType<typeof about>> = 
   const desk = new Desk(source, { ...about(), ...more }, "page", { tab: name }, tabs);
   desk.one = { rowUnits: [], columnUnits: [] } as never;
   desk.map = {} as never;
+  desk.lab = { on: false } as never;
   return desk;
 }
 

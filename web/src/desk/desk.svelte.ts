@@ -4,7 +4,9 @@ import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wi
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
+import type { Pointed } from "../lab/thing";
 import { ImageDesk } from "./image.svelte";
+import { LabDesk } from "./lab.svelte";
 import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
 import { Sieving } from "./sieving.svelte";
@@ -26,6 +28,8 @@ export class Desk extends Sieving {
   hover: Hover | null = $state(null);
   /** The head under the cursor. */
   hoverHead: string | null = $state(null);
+  /** The line or neuron under the cursor, for the menu of edits. */
+  pointed: Pointed | null = null;
   systemDark = $state(false);
   /** Attention drawn by the panel on screen, and a note about its numbers. */
   drawn: { drawn: number; total: number } | null = $state.raw(null);
@@ -66,6 +70,7 @@ export class Desk extends Sieving {
   two!: Pane;
   map!: MapDesk;
   image!: ImageDesk;
+  lab!: LabDesk;
 
   private beforeSolo: string[] | null = null;
 
@@ -103,8 +108,9 @@ export class Desk extends Sieving {
 
   /** Load data when the picks change, from now on; call while a component is initialised. */
   open(): void {
-    this.one = new Pane(this, () => this.picks.input);
-    this.two = new Pane(this, () => this.picks.other);
+    this.lab = new LabDesk(this);
+    this.one = new Pane(this, () => this.lab.first);
+    this.two = new Pane(this, () => this.lab.second);
     this.map = new MapDesk(this);
     this.image = new ImageDesk(this);
   }
@@ -207,6 +213,7 @@ export class Desk extends Sieving {
     this.picks.input = number;
     this.letGo();
     this.picks.hidden = {};
+    this.picks.labAt = null;
     if (this.picks.other === number) this.picks.other = null;
   }
 

@@ -2,7 +2,7 @@
 import { arrange, type Rect } from "../image/arrange";
 import { atPlace, coversOf, patchesOf, type Cover, type Patch } from "../image/patches";
 import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks";
-import { mostOf } from "../image/heat";
+import { mostOf, type Shades } from "../image/heat";
 import { loadPicture, type Loaded } from "../image/picture";
 import type { InputInfo, Stream, TokenInfo, TokenPick } from "../source/wire";
 import { hide } from "../weights/hide";
@@ -18,6 +18,8 @@ interface Gazed {
 
 export class ImageDesk {
   private gazed: Gazed | undefined = $state.raw();
+  /** The same before the edits, where the difference is shown. */
+  private before: Gazed | undefined = $state.raw();
   private refused: { name: string; why: string } | undefined = $state.raw();
   private loaded: { input: number; pictures: Loaded[] } | undefined = $state.raw();
   failure: string | undefined = $state();
@@ -49,29 +51,18 @@ export class ImageDesk {
     this.loaded && this.loaded.input === this.input?.number ? this.loaded.pictures : [],
   );
 
-  private readonly wanted: string = $derived.by(() => {
-    const { input, combine } = this.desk.picks;
-    return [
-      input,
-      this.desk.tower.name,
-      this.desk.place.layer,
-      combine === "head" ? (this.desk.heads[0] ?? 0) : combine,
-    ].join("/");
-  });
-  private readonly rows: HeadRows | undefined = $derived.by(() => {
-    if (this.gazed?.name !== this.wanted) return undefined;
-    const { rows } = this.gazed;
-    return this.desk.picks.combine === "head"
-      ? hide(rows, this.desk.one.hiddenRows, this.desk.one.hiddenColumns)
-      : rows;
-  });
+  private readonly wanted: string = $derived.by(() => this.pathOf(this.desk.lab.shown));
+  private readonly rows: HeadRows | undefined = $derived.by(() =>
+    this.gazed?.name === this.wanted ? this.leftOf(this.gazed.rows) : undefined,
+  );
+  private readonly looksBefore: Looks | undefined = $derived.by(() =>
+    this.desk.lab.compares && this.before?.name === this.pathOf(this.desk.lab.first)
+      ? this.looksIn(this.leftOf(this.before.rows))
+      : undefined,
+  );
   /** The rows for the inspector; tokens are not merged into words here. */
   readonly shownRows: HeadRows[] = $derived.by(() => (this.rows ? [this.rows] : []));
-  readonly looks: Looks | undefined = $derived.by(() => {
-    const rows = this.rows;
-    if (!rows || rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
-    return { weights: dense(rows), m: rows.m, queries: this.queries, keys: this.keys, same: this.same };
-  });
+  readonly looks: Looks | undefined = $derived.by(() => this.rows && this.looksIn(this.rows));
   /** Whether picture and attention are loaded. */
   readonly ready: boolean = $derived.by(() => this.looks !== undefined && this.pictures.length > 0);
   readonly approximate: string = $derived.by(() =>
@@ -86,10 +77,12 @@ export class ImageDesk {
   });
   readonly side: TokenPick["side"] = $derived.by(() => this.desk.picks.token?.side ?? this.nextSide);
   /** Its weights with the other side, and the largest of them on a patch. */
-  readonly shades: { weights: Float32Array; most: number } | undefined = $derived.by(() => {
+  readonly shades: Shades | undefined = $derived.by(() => {
     if (!this.looks || !this.token) return undefined;
-    const weights = looksOf(this.looks, this.token.side, this.token.position);
-    return { weights, most: mostOf(weights, this.placesOf(other(this.token.side))) };
+    const { side, position } = this.token;
+    const before = this.looksBefore && looksOf(this.looksBefore, side, position);
+    const weights = looksOf(this.looks, side, position).map((weight, at) => weight - (before?.[at] ?? 0));
+    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed: before !== undefined };
   });
   readonly marks: Mark[] = $derived.by(() => {
     const { arrows, flows: all, flowsFrom } = this.desk.picks;
@@ -105,8 +98,25 @@ export class ImageDesk {
   /** Create while a component is initialised. */
   constructor(private readonly desk: Desk) {
     $effect(() => this.fetch());
+    $effect(() => this.fetchBefore());
     $effect(() => this.fetchPictures());
     $effect(() => this.keepPlace());
+  }
+
+  /** Name the weights of an input in a path. */
+  private pathOf(input: number): string {
+    const { picks, tower, place, heads } = this.desk;
+    return [input, tower.name, place.layer, picks.combine === "head" ? (heads[0] ?? 0) : picks.combine].join("/");
+  }
+
+  private leftOf(rows: HeadRows): HeadRows {
+    const { hiddenRows, hiddenColumns } = this.desk.one;
+    return this.desk.picks.combine === "head" ? hide(rows, hiddenRows, hiddenColumns) : rows;
+  }
+
+  private looksIn(rows: HeadRows): Looks | undefined {
+    if (rows.n !== this.queries.length || rows.m !== this.keys.length) return undefined;
+    return { weights: dense(rows), m: rows.m, queries: this.queries, keys: this.keys, same: this.same };
   }
 
   placesOf(side: TokenPick["side"]): (Patch | undefined)[] {
@@ -201,19 +211,25 @@ export class ImageDesk {
     const name = this.wanted;
     const scene = this.desk.one.ready;
     if (!this.shown || !scene || !this.placed || this.gazed?.name === name) return;
-    const [input, tower, layer, how] = name.split("/");
-    this.desk.store.ask("gaze", input, tower, layer, how).then(
-      ({ weights }) =>
-        (this.gazed = {
-          name,
-          rows: fromWhole(
-            Float32Array.from(weights.data, (weight) => weight / 65535),
-            weights.shape[0],
-            weights.shape[1],
-          ),
-        }),
+    this.ask(name).then(
+      (gazed) => (this.gazed = gazed),
       (error: unknown) => this.makeDo(name, sentence(error)),
     );
+  }
+
+  private fetchBefore(): void {
+    const { lab } = this.desk;
+    if (!this.shown || !lab.compares || !this.placed) return;
+    this.ask(this.pathOf(lab.first)).then(
+      (gazed) => (this.before = gazed),
+      () => (this.before = undefined),
+    );
+  }
+
+  private async ask(name: string): Promise<Gazed> {
+    const { weights } = await this.desk.store.ask("gaze", ...name.split("/"));
+    const all = Float32Array.from(weights.data, (weight) => weight / 65535);
+    return { name, rows: fromWhole(all, weights.shape[0], weights.shape[1]) };
   }
 
   /** Use the strongest keys of each row, and say so: a saved page may contain nothing else. */

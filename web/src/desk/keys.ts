@@ -19,6 +19,8 @@ export interface Frame {
   /** Open the controls and put the cursor into one of them. */
   focusControl(selector: string): void;
   listKeys(): void;
+  /** Open the menu of edits for what is under the cursor or has the focus. */
+  editHere(): void;
 }
 
 const EVERYWHERE: Key[] = [
@@ -37,7 +39,19 @@ const EVERYWHERE: Key[] = [
     act: (desk) => desk.sieve({ words: !desk.picks.words }),
   },
   { key: "h", shown: "h", does: "hide or show the token under the cursor", act: hideAtHover },
-  { key: "u", shown: "u", does: "undo hiding or filtering", act: (desk) => desk.undo() },
+  {
+    key: "e",
+    shown: "e",
+    does: "edit the head, token, line or neuron under the cursor",
+    act: (_desk, frame) => frame.editHere(),
+  },
+  {
+    key: "v",
+    shown: "v",
+    does: "with edits: before, after or difference",
+    act: (desk) => desk.lab.nextView(),
+  },
+  { key: "u", shown: "u", does: "undo hiding, filtering or editing", act: (desk) => desk.undo() },
   { key: "r", shown: "r", does: "redo", act: (desk) => desk.redo() },
   { key: "?", shown: "?", does: "show this list", act: (_desk, frame) => frame.listKeys() },
 ];
@@ -47,6 +61,7 @@ const ELSEWHERE: Shown[] = [
   { shown: "Home End", does: "first or last token, in a token column" },
   { shown: "Ctrl Z", does: "undo; with Shift: redo" },
   { shown: "Shift click", does: "hide or show a token" },
+  { shown: "Right click", does: "edit the head, token, line or neuron under the cursor" },
 ];
 
 const ways = (desk: Desk): Key[] => tabsOf(desk).flatMap((tab) => tab.ways ?? []);

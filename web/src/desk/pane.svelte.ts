@@ -26,10 +26,12 @@ export class Pane {
   /** The scene of the picks with at least their layer; undefined while it is loading. */
   readonly ready: Scene | undefined = $derived.by(() => {
     const { opening } = this;
+    const layer = opening && this.fits(opening) && placeOf(opening, this.desk.place.layer) >= 0 ? opening : undefined;
     // First choice, so that the view is not drawn again when the other layers arrive.
-    return opening && this.fits(opening) && placeOf(opening, this.desk.place.layer) >= 0 ? opening : this.whole;
+    if (layer && (this.exactly(layer) || !this.whole || !this.exactly(this.whole))) return layer;
+    return this.whole;
   });
-  /** The same with all layers. */
+  /** The same with all layers. While the edits change, that of before stays until the new one is there. */
   readonly whole: Scene | undefined = $derived.by(() => (this.scene && this.fits(this.scene) ? this.scene : undefined));
   private readonly queries = $derived.by(() => this.desk.layer?.queries ?? "");
   private readonly keys = $derived.by(() => this.desk.layer?.keys ?? "");
@@ -45,9 +47,11 @@ export class Pane {
     [this.input(), this.desk.tower.name, this.desk.place.layer, ...this.desk.heads].join("/"),
   );
   private readonly wantsExact = $derived.by(() => {
-    const { words, view, other } = this.desk.picks;
+    const { words, view } = this.desk.picks;
     // Without the weights of all keys, changes and sums would be wrong.
-    return this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || other !== null;
+    return (
+      this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || this.desk.lab.second !== null
+    );
   });
 
   /** Rows of the picked heads before anything is hidden. */
@@ -139,14 +143,21 @@ export class Pane {
   /** Load the layer in view only; or all layers, if the host (such as a saved page) cannot send one. */
   private fetchLayer(number: number, all: () => Promise<void>): void {
     const [tower, layer] = [this.desk.tower, this.desk.place.layer];
-    if (untrack(() => this.ready)) return;
+    const known = untrack(() => this.ready);
+    if (known && this.exactly(known) && placeOf(known, layer) >= 0) return;
     this.desk.store.scene(number, tower, layer).then((scene) => {
       if (this.input() === number && this.desk.tower === tower && this.desk.place.layer === layer) this.opening = scene;
     }, all);
   }
 
+  private exactly({ input }: Scene): boolean {
+    return input.number === this.input();
+  }
+
+  /** Tell whether a scene is of the wanted input, edited or not, and of its tower. */
   private fits({ input, tower }: Scene): boolean {
-    return input.number === this.input() && tower.name === this.desk.tower.name;
+    const { lab } = this.desk;
+    return lab.originOf(input.number) === lab.originOf(this.input()) && tower.name === this.desk.tower.name;
   }
 
   private fetchExact(): void {

@@ -1,5 +1,6 @@
 // What has the person picked, and how does an address write it?
 import { CHOICES, KIND_COLOURS, START, type About, type LayerInfo, type Picks, type TowerInfo } from "../source/wire";
+import { readEdits } from "../lab/edits";
 import type { Tab } from "./tab";
 
 export { START, type Picks } from "../source/wire";
@@ -125,7 +126,7 @@ function read(name: string, text: string): unknown {
   if (words) return words.includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
-  if (typeof start === "number" || name === "other")
+  if (typeof start === "number" || name === "other" || name === "labAt")
     return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
     return checked(name, JSON.parse(text));
@@ -140,6 +141,7 @@ function checked(name: string, value: unknown): unknown {
   if (name === "shownLayers" || name === "shownHeads" || name === "versus") return whole(value) ? value : undefined;
   if (name === "camera")
     return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
+  if (name === "edits") return readEdits(value);
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;
   const { side, position } = value as { side?: unknown; position?: unknown };

@@ -1,4 +1,4 @@
-// What is left out of the view? Hidden tokens and filters, with undo.
+// What is left out of the view or edited? Hidden tokens, filters and edits, with undo.
 import { History } from "./history";
 import type { Chosen } from "./picks";
 import type { Tab } from "./tab";
@@ -44,6 +44,13 @@ export abstract class Sieving {
     const what = Object.keys(change).join();
     if (Date.now() - this.lastKept > 600 || what !== this.lastWhat) this.keep();
     [this.lastKept, this.lastWhat] = [Date.now(), what];
+    Object.assign(this.picks, change);
+  }
+
+  /** Make a change that is a step of undo of its own. */
+  alter(change: Sieved): void {
+    this.keep();
+    this.lastWhat = "";
     Object.assign(this.picks, change);
   }
 

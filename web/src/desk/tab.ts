@@ -7,9 +7,9 @@ import type { Chosen } from "./picks";
 
 /**
  * What a tab needs from the source; only what the current tab needs is loaded. "layer" is the attention of the layer in
- * view, "attention" that of all layers.
+ * view, "attention" that of all layers, "edits" what the model says of the input.
  */
-export type Need = "attention" | "layer" | "pictures" | "map";
+export type Need = "attention" | "layer" | "pictures" | "map" | "edits";
 
 export interface Hint {
   lead: string;
@@ -59,6 +59,8 @@ export interface Tab {
 
   /** List what the tab needs from the source; without this, attention. */
   needs?(desk: Desk): readonly Need[];
+  /** Tell whether the tab shows attention of the picked input, which edits can change. */
+  closeUp?(desk: Desk): boolean;
   /** Get the one head that the tab shows; null or undefined if it shows all picked heads. */
   alone?(picks: Pick<Picks, "heads" | "mapHead">): string | null | undefined;
 

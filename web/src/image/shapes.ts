@@ -1,7 +1,7 @@
 // Which shapes are drawn on the pictures? The canvas and the exported figure draw the same list.
 import { css, type Rgb } from "../draw/colour";
 import { patchRect, type Rect } from "./arrange";
-import { heatAlpha, heatColour, strengthOf } from "./heat";
+import { shade, type Shades } from "./heat";
 import type { Mark } from "./marks";
 import type { Cover, Patch } from "./patches";
 
@@ -46,18 +46,13 @@ export function whereOn(covers: readonly Cover[], rects: readonly Rect[]): Where
   };
 }
 
-export function tiles(
-  patches: readonly (Patch | undefined)[],
-  weights: Float32Array,
-  most: number,
-  where: Where,
-): Tile[] {
+export function tiles(patches: readonly (Patch | undefined)[], shades: Shades, where: Where): Tile[] {
   const out: Tile[] = [];
   patches.forEach((patch, at) => {
     const rect = where(patch);
     if (!rect) return;
-    const strength = strengthOf(weights[at], most);
-    out.push({ rect, colour: css(heatColour(strength)), alpha: heatAlpha(strength) });
+    const { colour, alpha } = shade(shades.weights[at], shades);
+    out.push({ rect, colour: css(colour), alpha });
   });
   return out;
 }

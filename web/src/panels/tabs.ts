@@ -2,7 +2,8 @@
 import type { Tab } from "../desk/tab";
 import { heads } from "./heads";
 import { image } from "./image";
+import { lab } from "./lab";
 import { map } from "./map";
 import { text } from "./text";
 
-export const TABS: readonly Tab[] = [map, text, image, heads];
+export const TABS: readonly Tab[] = [map, text, image, heads, lab];

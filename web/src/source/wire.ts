@@ -667,6 +667,7 @@ export interface Picks {
   only: string;
   edits: EditPick[];
   labView: "before" | "after" | "difference";
+  labAt: number | null;
 }
 
 /** First word of a path → what answers it. */
@@ -801,6 +802,7 @@ export const START: Picks = {
   "only": "",
   "edits": [],
   "labView": "after",
+  "labAt": null,
 };
 
 export const KIND_COLOURS = {

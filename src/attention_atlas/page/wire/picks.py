@@ -71,6 +71,7 @@ class Picks:
     only: str = ""  # heads in the table: a score and its least or greatest value, as in entropy>=2
     edits: Sequence[EditPick] = ()  # of the Lab, in their order
     labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
+    labAt: int | None = None  # noqa: N815  position whose prediction is shown; None: the last token
 
 
 def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 // How is the Image tab exported? The picture as pixels; everything on it as shapes and text.
 import type { Desk } from "../../desk/desk.svelte";
-import { css, hex, PAPER } from "../../draw/colour";
+import { css, hex, mix, NEGATIVE, PAPER, POSITIVE, type Rgb } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
-import { heatColour, PALE, strengthOf } from "../../image/heat";
+import { heatColour, PALE, type Shades } from "../../image/heat";
 import { besides } from "../../image/beside";
 import { spread, tip, type Sign } from "../../image/shapes";
 import { other } from "../../desk/image.svelte";
@@ -44,7 +44,7 @@ export function imageFigure(desk: Desk): string {
   for (const { rect, colour, width } of shapes.borders)
     figure.frame(rect.x, rect.y, rect.width, rect.height, colour, width);
   foot(figure, desk, TOP + high + 18);
-  if (picks.overlay && image.shades) scale(figure, image.shades.most, TOP + high + 30);
+  if (picks.overlay && image.shades) scale(figure, image.shades, TOP + high + 30);
   return figure.toString();
 }
 
@@ -92,7 +92,7 @@ function foot(figure: Figure, desk: Desk, y: number): void {
   const beside = besides(image.tokensOf(far), (at) => image.isPatch(far, at)).filter((item) => item.token);
   const more =
     beside.length <= MOST_BESIDE
-      ? beside.map((item) => `${item.token?.text} ${number(shades.weights[item.position])}`)
+      ? beside.map((item) => `${item.token?.text} ${number(shades.weights[item.position], shades.signed)}`)
       : [];
   figure.text(
     14,
@@ -102,9 +102,14 @@ function foot(figure: Figure, desk: Desk, y: number): void {
   );
 }
 
-function scale(figure: Figure, most: number, y: number): void {
-  for (let at = 0; at < 40; at++)
-    figure.rect(14 + at * 3, y, 3, 8, css(heatColour(strengthOf(((at + 0.5) / 40) ** 2, 1))));
-  figure.text(14, y + 15, "0", { size: 9 });
-  figure.text(134, y + 15, `${number(most)} (√ scale)`, { size: 9, anchor: "middle" });
+function scale(figure: Figure, { most, signed }: Shades, y: number): void {
+  const white: Rgb = [255, 255, 255];
+  for (let at = 0; at < 40; at++) {
+    const [share, side] = [(at + 0.5) / 40, (at + 0.5) / 20 - 1];
+    const colour = signed ? mix(white, side < 0 ? NEGATIVE : POSITIVE, Math.abs(side)) : heatColour(share);
+    figure.rect(14 + at * 3, y, 3, 8, css(colour));
+  }
+  figure.text(14, y + 15, signed ? number(-most) : "0", { size: 9 });
+  const words = `${number(most)} (√ scale${signed ? ", after − before" : ""})`;
+  figure.text(134, y + 15, words, { size: 9, anchor: "middle" });
 }

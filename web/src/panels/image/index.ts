@@ -12,6 +12,7 @@ export const image: Tab = {
   applies: (desk) => desk.about.pictures,
   opens: (about) => about.pictures,
   inCell: (desk) => desk.about.pictures,
+  closeUp: () => true,
   panel: () => ImagePanel,
   controls: ImageControls,
   inspector: ImageInspector,

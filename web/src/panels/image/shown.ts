@@ -20,8 +20,7 @@ export function shapesOf(desk: Desk, rects: Rect[]): Shapes {
   covers.forEach(
     (cover, at) => rects[at] && out.unseen.push(...around(patchRect(seenOf(cover.patches), rects[at]), rects[at])),
   );
-  if (token && shades && picks.overlay)
-    out.tiles = tiles(image.placesOf(other(token.side)), shades.weights, shades.most, where);
+  if (token && shades && picks.overlay) out.tiles = tiles(image.placesOf(other(token.side)), shades, where);
   const hover = desk.hover && where(image.placesOf(desk.hover.side)[desk.hover.position]);
   if (hover) out.borders.push(border(hover, [255, 255, 255], 1.5));
   const own = token && where(image.placesOf(token.side)[token.position]);

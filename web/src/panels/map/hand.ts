@@ -4,6 +4,8 @@ import type { Stage } from "./stage";
 interface Does {
   point(head: number, at: number, x: number, y: number): void;
   click(head: number, at: number, x: number, y: number): void;
+  /** The right button was clicked. */
+  menu(head: number, at: number, event: PointerEvent): void;
 }
 
 /** A press that moves less than this is a click. */
@@ -12,7 +14,7 @@ const SLIP = 4;
 export class Hand {
   private fingers = new Map<number, { x: number; y: number }>();
   private gone = 0;
-  private pressed = false;
+  private pressed = -1;
 
   constructor(
     private readonly stage: () => Stage | undefined,
@@ -23,7 +25,7 @@ export class Hand {
     (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
     this.fingers.set(event.pointerId, at(event));
     this.gone = 0;
-    this.pressed = event.button === 0;
+    this.pressed = event.button;
   }
 
   move(event: PointerEvent): void {
@@ -45,12 +47,14 @@ export class Hand {
 
   up(event: PointerEvent): void {
     const stage = this.stage();
-    const click = this.pressed && this.gone < SLIP && this.fingers.size === 1;
+    const click = (this.pressed === 0 || this.pressed === 2) && this.gone < SLIP && this.fingers.size === 1;
     this.fingers.delete(event.pointerId);
     if (!click || !stage) return;
     const { x, y } = at(event);
     const head = stage.head >= 0 ? stage.head : stage.headAt(x, y);
-    this.does.click(head, stage.pointAt(head, x, y), x, y);
+    const point = stage.pointAt(head, x, y);
+    if (this.pressed === 0) this.does.click(head, point, x, y);
+    else this.does.menu(head, point, event);
   }
 
   cancel(): void {

@@ -13,6 +13,7 @@ export const map: Tab = {
   applies: (desk) => desk.about.maps.length > 0 || desk.about.can_compute,
   opens: (about, chrome) => about.maps.length > 0 && chrome === "page",
   inCell: (desk) => desk.about.maps.length > 0,
+  closeUp: (desk) => desk.picks.inHead && desk.picks.pinned,
   panel: () => MapPanel,
   controls: MapControls,
   inspector: MapInspector,

@@ -1,4 +1,5 @@
 // What does the Neurons view say about the cell under the cursor?
+import type { Neuron } from "../../lab/offers";
 import type { Unit } from "../../weights/units";
 import type { Columns } from "./columns";
 import { gathered, strongest, told, type Work } from "./work";
@@ -6,6 +7,18 @@ import { gathered, strongest, told, type Work } from "./work";
 interface Tokens {
   rowUnits: Unit[];
   columnUnits: Unit[];
+}
+
+/** Get the neuron at column x of line `at`, and whose it is; null where there is none. */
+export function neuronAt(work: Work, columns: Columns, x: number, at: number): Neuron | null {
+  const strip = (start: number, side: Neuron["side"], numbers: Float32Array): Neuron | null => {
+    if (x < start || x >= start + columns.strip) return null;
+    const neurons = gathered(work, columns, Math.floor((x - start) / columns.cell));
+    return { side, index: strongest(numbers, at * work.width, neurons), position: at };
+  };
+  const query = at < work.vectors.query.shape[0] ? strip(columns.query, "query", work.vectors.query.data) : null;
+  if (query || at >= work.keys) return query;
+  return strip(columns.key, "key", work.vectors.key.data) ?? strip(columns.product, "key", work.product);
 }
 
 /** Write a sentence about column x of line `at`; null where there is nothing. */

@@ -11,6 +11,7 @@ export const text: Tab = {
   title: "Text",
   about: "which token looks at which, in one input",
   inCell: () => true,
+  closeUp: () => true,
   panel: (desk) => VIEWS[desk.picks.view].panel,
   controls: TextControls,
   inspector: TextInspector,

@@ -1,0 +1,305 @@
+// What is the state of the Lab? The edits, what the model gives with them, and the menu that makes new ones.
+import { untrack } from "svelte";
+import { fitsInput, hasOn, inForce, withEdit, withoutEdit, type Edit } from "../lab/edits";
+import { offersFor, type Offer } from "../lab/offers";
+import { quoted, sentence as said, type Names } from "../lab/sentences";
+import { layerNamed, thingAt } from "../lab/thing";
+import { decode } from "../source/packet";
+import { CHOICES } from "../source/wire";
+import type { EditedInput, EditPick, EditProofs, GeneratedText, InputInfo, TokenInfo } from "../source/wire";
+import type { Desk, Hover } from "./desk.svelte";
+import { sentence } from "./pane.svelte";
+import { ordered } from "./tokens";
+
+/** How many tokens the model writes before and after. */
+const WRITTEN = 24;
+const POLL = 700;
+
+interface PairWords {
+  first: string;
+  second: string;
+  difference: string;
+  up: string;
+  down: string;
+}
+
+const COMPARED: PairWords = {
+  first: "first input",
+  second: "second input",
+  difference: "second − first",
+  up: "larger in the second input",
+  down: "larger in the first input",
+};
+const EDITED: PairWords = {
+  first: "before",
+  second: "after",
+  difference: "after − before",
+  up: "more after the edits",
+  down: "less after the edits",
+};
+
+interface Menu {
+  x: number;
+  y: number;
+  heads: string[];
+  offers: Offer[];
+  /** What had the focus before, and the token that the keyboard was at. */
+  focus: HTMLElement | null;
+  hover: Hover | null;
+}
+
+interface Named<T> {
+  name: string;
+  input: number;
+  is: T;
+}
+
+export class LabDesk {
+  private answered: Named<EditedInput> | undefined = $state.raw();
+  private refused: Named<string> | undefined = $state.raw();
+  private written: Named<GeneratedText> | undefined = $state.raw();
+  private inputs: Record<number, InputInfo> = $state.raw({});
+  /** Edited inputs by number, and the inputs that they are made of. */
+  private readonly origins: Record<number, number> = {};
+  receipt: EditProofs | undefined = $state.raw();
+  noReceipt = $state("");
+  busy = $state(false);
+  writing = $state(false);
+  notWritten = $state("");
+  menu: Menu | null = $state.raw(null);
+
+  /** Whether there is a model that can be edited. */
+  readonly able: boolean = $derived.by(() => this.desk.about.can_edit);
+  readonly active: Edit[] = $derived.by(() => inForce(this.desk.picks.edits, this.desk.picks.input));
+  /** Whether edits are in force for the picked input. */
+  readonly on: boolean = $derived.by(() => this.able && this.active.length > 0);
+  private readonly wanted: string = $derived.by(() => {
+    const { input, labAt } = this.desk.picks;
+    return this.on || (this.able && this.desk.needs("edits")) ? JSON.stringify([input, this.active, labAt]) : "";
+  });
+
+  /** What the model says of the picked input, with the latest edits that were answered. */
+  readonly answer: EditedInput | undefined = $derived.by(() =>
+    this.answered?.input === this.desk.picks.input && this.trouble === "" ? this.answered.is : undefined,
+  );
+  /** Whether the answer is that of the edits in the list. */
+  readonly fresh: boolean = $derived.by(() => this.answered?.name === this.wanted);
+  /** The answer while edits are in force. */
+  readonly edited: EditedInput | undefined = $derived.by(() =>
+    this.on && this.answer && this.answer.edits.length > 0 ? this.answer : undefined,
+  );
+  readonly trouble: string = $derived.by(() => (this.refused?.name === this.wanted ? this.refused.is : ""));
+  readonly text: GeneratedText | undefined = $derived.by(() =>
+    this.written?.name === this.wanted ? this.written.is : undefined,
+  );
+
+  /** Whether close-ups show before and after side by side. */
+  readonly compares: boolean = $derived.by(() => this.edited !== undefined && this.desk.picks.labView === "difference");
+  /** The input of the first pane, and of the second. */
+  readonly first: number = $derived.by(() => {
+    const { edited } = this;
+    if (!edited || this.desk.picks.labView === "before") return this.desk.picks.input;
+    return this.compares ? edited.plain : edited.input;
+  });
+  readonly second: number | null = $derived.by(() =>
+    this.compares && this.edited ? this.edited.input : this.desk.picks.other,
+  );
+
+  /** The input of views that show one input only: the edited one, unless before is chosen. */
+  readonly shown: number = $derived.by(() => (this.compares && this.edited ? this.edited.input : this.first));
+  /** How the two panes are called, and their difference. */
+  readonly words: PairWords = $derived.by(() => (this.compares ? EDITED : COMPARED));
+
+  /** Create while a component is initialised. */
+  constructor(private readonly desk: Desk) {
+    $effect(() => this.fetchInputs());
+    $effect(() => {
+      if (this.wanted !== "" && this.wanted !== this.answered?.name && this.trouble === "") untrack(() => this.run());
+    });
+    $effect(() => {
+      if (this.answered && !this.receipt && this.noReceipt === "") untrack(() => this.fetchReceipt());
+    });
+  }
+
+  /** What the status bar says of the edits. */
+  get status(): string {
+    const count = `${this.active.length} edit${this.active.length === 1 ? "" : "s"} on`;
+    if (this.trouble) return this.trouble;
+    return this.busy && !this.fresh ? `${count}, the model is running…` : count;
+  }
+
+  nextView(): void {
+    const views = CHOICES.labView;
+    if (this.on) this.desk.picks.labView = views[(views.indexOf(this.desk.picks.labView) + 1) % views.length];
+  }
+
+  /** Get the input that a number belongs to: its own, or that which an edited one is made of. */
+  originOf(number: number | null): number | null {
+    return number === null ? null : (this.origins[number] ?? number);
+  }
+
+  /** Ask until the answer is that of the edits in the list; a drag of a slider asks only as fast as answers come. */
+  private async run(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    while (this.wanted !== "" && this.wanted !== this.answered?.name && this.trouble === "") await this.askOnce();
+    this.busy = false;
+  }
+
+  private async askOnce(): Promise<void> {
+    const [name, { input }] = [this.wanted, this.desk.picks];
+    try {
+      this.answered = { name, input, is: await this.sent(0) };
+    } catch (error) {
+      this.refused = { name, input, is: sentence(error) };
+    }
+  }
+
+  private async sent(generate: number): Promise<EditedInput> {
+    const { input, labAt: at } = this.desk.picks;
+    const body = { input, edits: $state.snapshot(this.active), at, generate };
+    const answer = decode<EditedInput>(await this.desk.source.ask("edit", body));
+    for (const number of [answer.input, answer.plain]) this.origins[number] = input;
+    return answer;
+  }
+
+  /** Try again after a failure. */
+  retry(): void {
+    this.refused = undefined;
+  }
+
+  /** Let the model write on, before and after. */
+  async write(): Promise<void> {
+    const [name, { input }] = [this.wanted, this.desk.picks];
+    [this.writing, this.notWritten] = [true, ""];
+    try {
+      const { text, notes } = await this.sent(WRITTEN);
+      if (text) this.written = { name, input, is: text };
+      else this.notWritten = notes.at(-1) ?? "the model writes no text";
+    } catch (error) {
+      this.notWritten = sentence(error);
+    }
+    this.writing = false;
+  }
+
+  /** Ask for the edit receipt until it is done; it is made in the background. */
+  private async fetchReceipt(): Promise<void> {
+    try {
+      while (!this.receipt?.done) {
+        if (this.receipt) await new Promise((resolve) => setTimeout(resolve, POLL));
+        this.receipt = decode<EditProofs>(await this.desk.source.get("edit_receipt"));
+      }
+    } catch (error) {
+      this.noReceipt = sentence(error);
+    }
+  }
+
+  // Edits ---------------------------------------------------------------------------------------
+
+  private set(edits: EditPick[]): void {
+    this.desk.alter({ edits });
+    if (this.desk.picks.labView === "before") this.desk.picks.labView = "after";
+  }
+
+  add(edit: Edit): void {
+    this.set(withEdit(this.list, edit));
+  }
+
+  /** Add an edit or, if it is in force, take it out of the list. */
+  toggle(edit: Edit): void {
+    if (hasOn(this.list, edit)) this.desk.alter({ edits: withoutEdit(this.list, edit) });
+    else this.add(edit);
+  }
+
+  remove(at: number): void {
+    this.desk.alter({ edits: this.list.filter((_, place) => place !== at) });
+  }
+
+  clear(): void {
+    this.desk.alter({ edits: [] });
+  }
+
+  switch(at: number, on: boolean): void {
+    this.desk.alter({ edits: this.list.map((line, place) => (place === at ? { ...line, on } : line)) });
+  }
+
+  /** Change the number of an edit; one drag of its slider is one step of undo. */
+  turn(at: number, edit: Edit): void {
+    this.desk.sieve({ edits: this.list.map((line, place) => (place === at ? { ...line, edit } : line)) });
+  }
+
+  get list(): EditPick[] {
+    return $state.snapshot(this.desk.picks.edits);
+  }
+
+  fits(edit: Edit): boolean {
+    return fitsInput(edit, this.desk.picks.input);
+  }
+
+  // Names ---------------------------------------------------------------------------------------
+
+  private fetchInputs(): void {
+    const { input, edits } = this.desk.picks;
+    if (edits.length === 0 && !this.desk.needs("edits")) return;
+    const numbers = ordered([input, ...edits.flatMap(({ edit }) => (edit as Edit).inputs ?? [])]);
+    for (const number of numbers)
+      if (this.desk.about.inputs.some((line) => line.number === number))
+        this.desk.store.ask("input", number).then(
+          (info) => (this.inputs = { ...this.inputs, [number]: info }),
+          () => {},
+        );
+  }
+
+  /** Name the stream that heads look from or look at. */
+  streamOf(heads: readonly string[], side: "query" | "key"): string | undefined {
+    const layer = layerNamed(this.desk.about, heads[0] ?? "all");
+    return side === "query" ? layer?.queries : layer?.keys;
+  }
+
+  /** Get the tokens that heads look from or look at, of an input whose tokens are known. */
+  tokensOf(heads: readonly string[], side: "query" | "key", input = this.desk.picks.input): TokenInfo[] {
+    const stream = this.streamOf(heads, side);
+    const info = this.inputs[input] ?? (input === this.desk.picks.input ? this.desk.one.ready?.input : undefined);
+    return info?.streams.find(({ name }) => name === stream)?.tokens ?? [];
+  }
+
+  namesFor(heads: readonly string[], input = this.desk.picks.input): Names {
+    return {
+      token: (side, position) => {
+        const token = this.tokensOf(heads, side, input)[position];
+        const text = token?.text.replace(/^·/, "") ?? "";
+        if (text.trim() !== "") return `“${text}” (${position})`;
+        return token && token.row >= 0 ? `the patch in row ${token.row}, column ${token.column}` : `token ${position}`;
+      },
+      input: (number) => quoted(this.desk.about.inputs.find((line) => line.number === number)?.label ?? `${number}`),
+    };
+  }
+
+  sentenceOf(edit: Edit): string {
+    return said(edit, this.namesFor(edit.heads, edit.inputs?.[0]));
+  }
+
+  // Menu ----------------------------------------------------------------------------------------
+
+  /** Open the menu of edits for what is at an element; return whether there is something to edit. */
+  openMenu(element: Element | null, { x, y, byKey = false }: { x: number; y: number; byKey?: boolean }): boolean {
+    const thing = this.able ? thingAt(this.desk, element) : null;
+    if (!thing) return false;
+    this.menu = {
+      x,
+      y,
+      heads: thing.heads,
+      offers: offersFor(thing, this.namesFor(thing.heads)),
+      focus: document.activeElement as HTMLElement | null,
+      hover: byKey ? this.desk.hover : null,
+    };
+    return true;
+  }
+
+  closeMenu(): void {
+    const { menu } = this;
+    this.menu = null;
+    menu?.focus?.focus({ preventScroll: true });
+    if (menu?.hover) this.desk.hover = menu.hover;
+  }
+}

@@ -1,0 +1,26 @@
+// The Lab tab: change attention, and see what the model then says and where it then looks.
+import type { Tab } from "../../desk/tab";
+import LabInspector from "./LabInspector.svelte";
+import LabPanel from "./LabPanel.svelte";
+import { openCloseUp } from "./open";
+
+export const lab: Tab = {
+  name: "lab",
+  title: "Lab",
+  about: "change attention and see what happens",
+  panel: () => LabPanel,
+  inspector: LabInspector,
+  hints: [
+    { lead: "Change something:", text: "right-click a head, token or line in any view, or point at it and press e." },
+    {
+      lead: "Compare:",
+      text: "bars show what the model expects before and after; the squares show which heads look elsewhere now.",
+    },
+    { lead: "Nothing is lost:", text: "switch an edit off, undo it (u), or copy the link: it brings all edits back." },
+  ],
+  status: (desk) => (desk.lab.receipt ? [{ name: "edit-receipt", text: desk.lab.receipt.line }] : []),
+  ways: [{ key: "l", shown: "l", does: "Lab tab", act: (desk) => desk.setTab("lab") }],
+  into: (desk) => openCloseUp(desk, "head"),
+  needs: () => ["edits"],
+  undo: ["edits"],
+};

@@ -15,26 +15,30 @@ from attention_atlas.models.load import load
 from attention_atlas.page.hosts.launch import start
 from attention_atlas.page.live.model import LiveModel
 from tests.made_once import MadeOnce
-from tests.tolerance import chain_tolerance
+from tests.tolerance import STORED, chain_tolerance
 from tests.web.maps import eventually
 
 DOCTOR = "The doctor asked the nurse a question. She"
 REPEATED = "river candle seven marble garden window river candle seven marble garden"
 TEXTS = [DOCTOR, REPEATED, "The cat sat on the mat and the dog lay on the rug."]
-NURSE, SHE = 4, 8
+NURSE, SHE = 5, 9
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
-def served(built: None, made_once: MadeOnce) -> Iterator[str]:
-    """An atlas with its model."""
-
+def atlas(made_once: MadeOnce) -> aa.Atlas:
     def make(folder: Path) -> aa.Atlas:
         return aa.capture("builtin:gpt", TEXTS, path=folder / "lab.atlas", progress=False)
 
     atlas = aa.open(made_once("lab", make) / "lab.atlas")
-    assert atlas.tokens(0)["text"].tolist()[NURSE] == " nurse"
+    assert atlas.tokens(0)["text"].tolist()[NURSE] == "Ġnurse"
     assert len(atlas.tokens(0)) == SHE + 1
+    return atlas
+
+
+@pytest.fixture(scope="module")
+def served(built: None, atlas: aa.Atlas) -> Iterator[str]:
+    """The address of an atlas with its model."""
     with start([atlas], port=0, models=[LiveModel("builtin:gpt")]) as running:
         yield running.url
 
@@ -130,31 +134,33 @@ def weight(page: Page, key: int, query: int, pane: int = 0) -> float:
 
 
 def test_hiding_a_token_changes_lines_and_predictions_and_undo_and_link_bring_them_back(
-    visit: Open,
+    visit: Open, atlas: aa.Atlas
 ) -> None:
-    page = visit("heads=L3H2")
+    looks = {str(head): atlas.weights(0, str(head))[SHE, NURSE] for head in atlas.heads()["head"]}
+    head = max(looks, key=lambda name: looks[name])
+    page = visit(f"heads={head}")
     seen = weight(page, NURSE, SHE)
-    assert seen > 0
+    assert seen == pytest.approx(looks[head], abs=STORED) and seen > 0.05
     page.get_by_test_id(f"key-0-{NURSE}").click(button="right")
-    choose(page, "Hide “nurse” (4) from every head")
+    choose(page, "Hide “nurse” (5) from every head")
     expect(page.get_by_test_id("lab-switch")).to_be_visible()
     expect(page.get_by_test_id("status-edits")).to_have_text("1 edit on", timeout=30_000)
     eventually(page, lambda: weight(page, NURSE, SHE) == 0)
     page.get_by_test_id("lab-view-before").click()
-    eventually(page, lambda: weight(page, NURSE, SHE) == pytest.approx(seen, abs=1e-4))
+    eventually(page, lambda: weight(page, NURSE, SHE) == pytest.approx(seen, abs=STORED))
     page.get_by_test_id("lab-view-difference").click()
     expect(page.get_by_test_id("lines-2")).to_contain_text("after − before")
     page.get_by_test_id(f"query-0-{SHE}").hover()
     fell = page.get_by_test_id(f"key-2-{NURSE}")
     expect(fell).to_contain_text("−")
-    assert float(fell.get_attribute("data-weight") or 0) == pytest.approx(-seen, abs=1e-4)
+    assert float(fell.get_attribute("data-weight") or 0) == pytest.approx(-seen, abs=STORED)
 
     plain, edited = said(DOCTOR), said(DOCTOR, unseen=NURSE)
     assert np.abs(plain.likely - edited.likely).max() > 2 * plain.bound
     page.keyboard.press("l")
     assert_shown(page, plain, edited)
-    expect(page.get_by_test_id("edit-sentence-0")).to_have_text("Hide “nurse” (4) from every head")
-    eventually(page, lambda: "edits" in page.url)
+    expect(page.get_by_test_id("edit-sentence-0")).to_have_text("Hide “nurse” (5) from every head")
+    eventually(page, lambda: "tab=lab" in page.url)
     link = page.url
 
     page.keyboard.press("u")
@@ -220,7 +226,7 @@ def test_an_edit_of_a_token_stays_listed_but_says_that_it_is_for_another_input(
     expect(page.get_by_test_id("verdict")).to_be_visible(timeout=30_000)
     page.get_by_test_id("input").select_option("2")
     expect(page.get_by_test_id("edit-elsewhere-0")).to_contain_text("Made for another input")
-    expect(page.get_by_test_id("edit-sentence-0")).to_have_text("Hide “nurse” (4) from L3H2")
+    expect(page.get_by_test_id("edit-sentence-0")).to_have_text("Hide “nurse” (5) from L3H2")
     expect(page.get_by_test_id("verdict")).to_have_count(0)
     page.get_by_test_id("edit-elsewhere-0").get_by_role("button").click()
     expect(page.get_by_test_id("verdict")).to_be_visible()
@@ -238,7 +244,7 @@ def test_the_keyboard_alone_edits_a_line(visit: Open) -> None:
     page.keyboard.press("e")
     first = page.get_by_test_id("offer").first
     expect(first).to_be_focused()
-    expect(first).to_have_text("Cut the line “She” (8) → “nurse” (4) in L3H2")
+    expect(first).to_have_text("Cut the line “She” (9) → “nurse” (5) in L3H2")
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("edit-menu")).to_have_count(0)
     expect(page.get_by_test_id("key-column-0")).to_be_focused()
@@ -283,7 +289,7 @@ def test_cells_of_the_heat_map_are_lines_and_strips_of_neurons_are_neurons(visit
     for key in ("ArrowDown",) * (SHE + 1) + ("ArrowRight",) * NURSE:
         page.keyboard.press(key)
     page.keyboard.press("e")
-    choose(page, "Cut the line “She” (8) → “nurse” (4) in L3H2")
+    choose(page, "Cut the line “She” (9) → “nurse” (5) in L3H2")
     page.keyboard.press("3")
     expect(page.get_by_test_id("neuron-panel")).to_be_visible()
     box = page.get_by_test_id("neuron-panel").bounding_box()

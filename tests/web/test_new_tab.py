@@ -51,7 +51,7 @@ def with_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "index.ts").write_text(INDEX)
     (folder / "WordsPanel.svelte").write_text(PANEL)
     table = web / "src" / "panels" / "tabs.ts"
-    lines = table.read_text().replace("heads];", "heads, words];")
+    lines = table.read_text().replace("lab];", "lab, words];")
     table.write_text(lines + 'import { words } from "./words";\n')
     hatch_build.npm(web, "exec", "--", "vite", "build", "--mode", "page")
     return root / hatch_build.STATIC

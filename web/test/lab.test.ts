@@ -195,12 +195,18 @@ const guess = (id: number, text: string, before: number, after: number) => ({ id
 test("bars keep the order of before, so that they stay in place while edits change", () => {
   const tokens = [guess(1, "he", 0.1, 0.6), guess(2, "she", 0.5, 0.2), guess(3, "it", 0.2, 0.1)];
   expect(inOrder(tokens).map(({ id }) => id)).toEqual([2, 3, 1]);
-  expect(verdict(tokens)).toBe("The likeliest was “she” and is now “he”.");
+  expect(verdict(tokens)).toBe("The likeliest was “she” (50.0 %) and is now “he” (60.0 %).");
   expect(verdict([guess(2, "she", 0.5, 0.45), guess(1, "he", 0.1, 0.2)])).toBe(
     "“she” stays the likeliest. Most changed: “he”, 10.0 % → 20.0 %.",
   );
   expect(verdict([guess(2, "she", 0.5, 0.5)])).toContain("nothing changes");
   expect(percent(0.0004)).toBe("<0.1 %");
+});
+
+test("faint tokens have no bars, but the likeliest before and after always do", () => {
+  const faint = Array.from({ length: 30 }, (_, id) => guess(id, "x", (30 - id) / 1e5, id / 1e5));
+  expect(inOrder(faint).map(({ id }) => id)).toEqual([0, 1, 2, 3, 26, 27, 28, 29]);
+  expect(inOrder([...faint, guess(99, "y", 0.01, 0)])[0].id).toBe(99);
 });
 
 test("written texts part where they differ, counted in characters", () => {

@@ -1,9 +1,20 @@
 // What does the model say before and after? The order of the bars, and the largest change in words.
 import type { PredictedToken } from "../source/wire";
 
-/** Sort tokens by their probability before the edits, so that a bar stays where it is while the edits change. */
-export const inOrder = (tokens: readonly PredictedToken[]): PredictedToken[] =>
-  [...tokens].sort((a, b) => b.before - a.before || b.after - a.after || a.id - b.id);
+/** This many of the likeliest before and after always have bars; others only if they are not fainter than that. */
+const [ALWAYS, FAINTEST] = [4, 0.005];
+
+/**
+ * Choose the tokens that have bars: the likeliest before or after. They are sorted by their probability before the
+ * edits, so that a bar stays where it is while the edits change.
+ */
+export function inOrder(tokens: readonly PredictedToken[]): PredictedToken[] {
+  const first = (when: "before" | "after") => [...tokens].sort((a, b) => b[when] - a[when]).slice(0, ALWAYS);
+  const always = [...first("before"), ...first("after")];
+  return tokens
+    .filter((token) => always.includes(token) || Math.max(token.before, token.after) >= FAINTEST)
+    .sort((a, b) => b.before - a.before || b.after - a.after || a.id - b.id);
+}
 
 export function percent(share: number): string {
   if (share > 0 && share < 0.0005) return "<0.1 %";
@@ -21,13 +32,16 @@ export function mostChanged(tokens: readonly PredictedToken[]): PredictedToken |
 export const likeliest = (tokens: readonly PredictedToken[], when: "before" | "after"): PredictedToken | undefined =>
   [...tokens].sort((a, b) => b[when] - a[when])[0];
 
+const called = ({ text }: PredictedToken): string => `“${text.replace(/^·/, "")}”`;
+
 /** Write the difference in one sentence. */
 export function verdict(tokens: readonly PredictedToken[]): string {
   const [was, is, most] = [likeliest(tokens, "before"), likeliest(tokens, "after"), mostChanged(tokens)];
   if (!was || !is) return "";
-  if (was.id !== is.id) return `The likeliest was “${was.text}” and is now “${is.text}”.`;
-  if (!most) return `“${was.text}” stays the likeliest; nothing changes by 0.1 % or more.`;
-  return `“${was.text}” stays the likeliest. Most changed: “${most.text}”, ${percent(most.before)} → ${percent(most.after)}.`;
+  if (was.id !== is.id)
+    return `The likeliest was ${called(was)} (${percent(was.before)}) and is now ${called(is)} (${percent(is.after)}).`;
+  if (!most) return `${called(was)} stays the likeliest; nothing changes by 0.1 % or more.`;
+  return `${called(was)} stays the likeliest. Most changed: ${called(most)}, ${percent(most.before)} → ${percent(most.after)}.`;
 }
 
 export interface Piece {

@@ -1,6 +1,5 @@
 // The Lab tab: change attention, and see what the model then says and where it then looks.
 import type { Tab } from "../../desk/tab";
-import LabInspector from "./LabInspector.svelte";
 import LabPanel from "./LabPanel.svelte";
 import { openCloseUp } from "./open";
 
@@ -9,7 +8,6 @@ export const lab: Tab = {
   title: "Lab",
   about: "change attention and see what happens",
   panel: () => LabPanel,
-  inspector: LabInspector,
   hints: [
     { lead: "Change something:", text: "right-click a head, token or line in any view, or point at it and press e." },
     {

@@ -38,7 +38,7 @@ SIZES = {"": (1440, 900), "-narrow": (900, 700)}
 HEAD = "L3H2"
 EDITS = [
     {"on": True, "edit": {"edit": "ablate", "heads": ["L2H1"], "by": "zero"}},
-    {"on": True, "edit": {"edit": "mask", "heads": ["all"], "inputs": [0], "tokens": [4]}},
+    {"on": True, "edit": {"edit": "mask", "heads": ["all"], "inputs": [0], "tokens": [5]}},
     {"on": False, "edit": {"edit": "scale", "heads": ["L4H5"], "by": 0.5}},
 ]
 LIT = {"input": 2, "token": {"side": "query", "position": 4}, "pinned": True}
@@ -99,11 +99,11 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "lab": (
         "The Lab: what I changed, what the model then says, where attention changed",
-        {"tab": "lab", "edits": EDITS, "heads": ["L4H5"]},
+        {"tab": "lab", "edits": EDITS, "labAt": 9, "layer": 4, "heads": ["L4H3"]},
     ),
     "lab-difference": (
         "Lines before and after an edit, and their difference",
-        {"view": "head", "edits": EDITS, "labView": "difference"},
+        {"edits": EDITS, "labView": "difference", "layer": 4, "heads": ["L4H2"]},
     ),
 }
 # name → what is scrolled to

@@ -199,6 +199,7 @@ test("bars keep the order of before, so that they stay in place while edits chan
   expect(verdict([guess(2, "she", 0.5, 0.45), guess(1, "he", 0.1, 0.2)])).toBe(
     "“she” stays the likeliest. Most changed: “he”, 10.0 % → 20.0 %.",
   );
+  expect(verdict([guess(2, "·she", 0.5, 0.25)])).toBe("“she” stays the likeliest and changes most: 50.0 % → 25.0 %.");
   expect(verdict([guess(2, "she", 0.5, 0.5)])).toContain("nothing changes");
   expect(percent(0.0004)).toBe("<0.1 %");
 });

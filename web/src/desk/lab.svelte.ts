@@ -1,7 +1,7 @@
 // What is the state of the Lab? The edits, what the model gives with them, and the menu that makes new ones.
 import { untrack } from "svelte";
 import { fitsInput, hasOn, inForce, withEdit, withoutEdit, type Edit } from "../lab/edits";
-import { offersFor, type Offer } from "../lab/offers";
+import { offersFor, type Offer, type Thing } from "../lab/offers";
 import { quoted, sentence as said, type Names } from "../lab/sentences";
 import { layerNamed, thingAt } from "../lab/thing";
 import { decode } from "../source/packet";
@@ -41,8 +41,7 @@ const EDITED: PairWords = {
 interface Menu {
   x: number;
   y: number;
-  heads: string[];
-  offers: Offer[];
+  thing: Thing;
   /** What had the focus before, and the token that the keyboard was at. */
   focus: HTMLElement | null;
   hover: Hover | null;
@@ -91,6 +90,11 @@ export class LabDesk {
   readonly trouble: string = $derived.by(() => (this.refused?.name === this.wanted ? this.refused.is : ""));
   readonly text: GeneratedText | undefined = $derived.by(() =>
     this.written?.name === this.wanted ? this.written.is : undefined,
+  );
+
+  /** The edits in the menu; texts of tokens may arrive while it is open. */
+  readonly offers: Offer[] = $derived.by(() =>
+    this.menu ? offersFor(this.menu.thing, this.namesFor(this.menu.thing.heads)) : [],
   );
 
   /** Whether close-ups show before and after side by side. */
@@ -240,7 +244,7 @@ export class LabDesk {
 
   private fetchInputs(): void {
     const { input, edits } = this.desk.picks;
-    if (edits.length === 0 && !this.desk.needs("edits")) return;
+    if (edits.length === 0 && !this.menu && !this.desk.needs("edits")) return;
     const numbers = ordered([input, ...edits.flatMap(({ edit }) => (edit as Edit).inputs ?? [])]);
     for (const number of numbers)
       if (this.desk.about.inputs.some((line) => line.number === number))
@@ -267,9 +271,9 @@ export class LabDesk {
     return {
       token: (side, position) => {
         const token = this.tokensOf(heads, side, input)[position];
+        if (token && token.row >= 0) return `the patch in row ${token.row}, column ${token.column}`;
         const text = token?.text.replace(/^·/, "") ?? "";
-        if (text.trim() !== "") return `“${text}” (${position})`;
-        return token && token.row >= 0 ? `the patch in row ${token.row}, column ${token.column}` : `token ${position}`;
+        return text.trim() === "" ? `token ${position}` : `“${text}” (${position})`;
       },
       input: (number) => quoted(this.desk.about.inputs.find((line) => line.number === number)?.label ?? `${number}`),
     };
@@ -288,8 +292,7 @@ export class LabDesk {
     this.menu = {
       x,
       y,
-      heads: thing.heads,
-      offers: offersFor(thing, this.namesFor(thing.heads)),
+      thing,
       focus: document.activeElement as HTMLElement | null,
       hover: byKey ? this.desk.hover : null,
     };

@@ -41,6 +41,8 @@ export function verdict(tokens: readonly PredictedToken[]): string {
   if (was.id !== is.id)
     return `The likeliest was ${called(was)} (${percent(was.before)}) and is now ${called(is)} (${percent(is.after)}).`;
   if (!most) return `${called(was)} stays the likeliest; nothing changes by 0.1 % or more.`;
+  if (most.id === was.id)
+    return `${called(was)} stays the likeliest and changes most: ${percent(was.before)} → ${percent(was.after)}.`;
   return `${called(was)} stays the likeliest. Most changed: ${called(most)}, ${percent(most.before)} → ${percent(most.after)}.`;
 }
 

@@ -60,6 +60,7 @@ export class LabDesk {
   private inputs: Record<number, InputInfo> = $state.raw({});
   /** Edited inputs by number, and the inputs that they are made of. */
   private readonly origins: Record<number, number> = {};
+  private renewed = -1;
   receipt: EditProofs | undefined = $state.raw();
   noReceipt = $state("");
   busy = $state(false);
@@ -165,6 +166,15 @@ export class LabDesk {
     const answer = decode<EditedInput>(await this.desk.source.ask("edit", body));
     for (const number of [answer.input, answer.plain]) this.origins[number] = input;
     return answer;
+  }
+
+  /** Ask anew for an edited input that the server no longer has, once; return whether this is one. */
+  renew(number: number): boolean {
+    const now = this.answered;
+    if (!now || this.renewed === number || (now.is.input !== number && now.is.plain !== number)) return false;
+    this.renewed = number;
+    this.answered = undefined;
+    return true;
   }
 
   /** Try again after a failure. */

@@ -118,7 +118,7 @@ export class Pane {
           if (here()) this.scene = scene;
         },
         (error: unknown) => {
-          if (here()) this.failure = sentence(error);
+          if (here() && !this.desk.lab.renew(number)) this.failure = sentence(error);
         },
       );
     if (!wanted) return this.fetchLayer(number, all);

@@ -7,6 +7,7 @@ export const lab: Tab = {
   name: "lab",
   title: "Lab",
   about: "change attention and see what happens",
+  inCell: (desk) => desk.about.can_edit,
   panel: () => LabPanel,
   hints: [
     { lead: "Change something:", text: "right-click a head, token or line in any view, or point at it and press e." },

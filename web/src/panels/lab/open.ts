@@ -2,6 +2,9 @@
 import type { Desk } from "../../desk/desk.svelte";
 import type { Picks } from "../../source/wire";
 
+/** Longer inputs have no list of tokens to choose from; the position is asked for. */
+export const MOST_LISTED = 400;
+
 export const CLOSE_UPS: { view: Picks["view"]; text: string }[] = [
   { view: "head", text: "Lines" },
   { view: "heat", text: "Heat-map" },

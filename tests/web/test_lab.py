@@ -1,5 +1,6 @@
 """The Lab in a real Chromium: attention is edited in a view, and the model's answer follows."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import attention_atlas as aa
 from attention_atlas.models.load import load
 from attention_atlas.page.hosts.launch import start
 from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.wire.packing import Failure, pack
 from tests.made_once import MadeOnce
 from tests.tolerance import STORED, chain_tolerance
 from tests.web.maps import eventually
@@ -297,6 +299,60 @@ def test_cells_of_the_heat_map_are_lines_and_strips_of_neurons_are_neurons(visit
     assert box is not None and column is not None
     page.mouse.click(column["x"] + 5, box["y"] + 60, button="right")
     expect(page.get_by_test_id("offer").first).to_contain_text("of the key of L3H2 to 0, only at")
+
+
+def test_the_form_makes_edits_of_every_kind_and_the_model_takes_them(visit: Open) -> None:
+    page = visit("tab=lab&heads=L3H2")
+    forms: list[tuple[dict[str, str], str]] = [
+        ({"kind": "ablate", "by": "mean"}, "Take L3H2 out; its mean over other inputs instead"),
+        ({"kind": "ablate", "by": "resample", "position": "9"},
+         "Take L3H2 out; what it moves on another input instead, only at “She” (9)"),
+        ({"kind": "line", "query": "9", "token": "5"},
+         "Cut the line “She” (9) → “nurse” (5) in L3H2"),
+        ({"kind": "pattern", "pattern": "window"},
+         "L3H2 looks at the first 1 and the last 4 tokens"),
+        ({"kind": "neuron", "side": "value", "how": "multiply"},
+         "Multiply neuron 0 of the value of L3H2 by 0"),
+        ({"kind": "patch", "what": "pattern", "from": "2"},
+         "L3H2 takes its pattern from “The cat sat on the mat and the dog lay …”"),
+    ]  # fmt: skip
+    for at, (choices, sentence) in enumerate(forms):
+        for field, value in choices.items():
+            page.get_by_test_id(f"draft-{field}").select_option(value)
+        expect(page.get_by_test_id("draft-sentence")).to_have_text(sentence)
+        page.get_by_test_id("draft-add").click()
+        expect(page.get_by_test_id(f"edit-sentence-{at}")).to_have_text(sentence)
+        expect(page.get_by_test_id("status-edits")).to_contain_text(
+            f"{at + 1} edit", timeout=30_000
+        )
+        settled(page)
+        expect(page.get_by_test_id("lab-trouble")).to_have_count(0)
+    page.get_by_test_id("clear-edits").click()
+    expect(page.get_by_test_id("no-edits")).to_be_visible()
+    page.get_by_test_id("undo").click()
+    expect(page.get_by_test_id("edit-list").locator("li")).to_have_count(len(forms))
+
+
+def test_an_edited_input_that_the_server_forgot_is_asked_for_anew(
+    browser: Browser, served: str
+) -> None:
+    page = browser.new_page()  # its console tells of the refusal
+    refused: list[str] = []
+
+    def forget(route: Any) -> None:
+        if refused:
+            return route.continue_()
+        refused.append(route.request.url)
+        return route.fulfill(status=404, body=pack(Failure("no longer kept")))
+
+    page.route(re.compile(r"api/edges/1\d{8}/"), forget)
+    page.goto(
+        f"{served}#heads=L4H5&edits=[{{'on':true,'edit':{{'edit':'pattern','heads':['L4H5'],'pattern':'self'}}}}]"
+    )
+    page.wait_for_selector("html[data-state=ready]", timeout=30_000)
+    eventually(page, lambda: len(refused) == 1)
+    eventually(page, lambda: weight(page, SHE, SHE) == pytest.approx(1, abs=STORED))
+    page.close()
 
 
 def test_a_failure_is_a_sentence_in_the_panel_and_loses_nothing(

@@ -299,6 +299,9 @@ def test_cells_of_the_heat_map_are_lines_and_strips_of_neurons_are_neurons(visit
     assert box is not None and column is not None
     page.mouse.click(column["x"] + 5, box["y"] + 60, button="right")
     expect(page.get_by_test_id("offer").first).to_contain_text("of the key of L3H2 to 0, only at")
+    page.keyboard.press("Escape")
+    page.keyboard.press("v")
+    expect(page.get_by_test_id("neuron-title")).to_contain_text("“·She” looks, after − before")
 
 
 def test_the_form_makes_edits_of_every_kind_and_the_model_takes_them(visit: Open) -> None:

@@ -1,5 +1,5 @@
 // How are the columns of the Neurons view drawn, on the canvas and in the exported figure?
-import { css, opacity, signed, type Rgb } from "../../draw/colour";
+import { css, opacity, signed, tintOf, type Rgb } from "../../draw/colour";
 import type { Columns } from "./columns";
 import { gathered, strongest, type Work } from "./work";
 
@@ -43,8 +43,9 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   }
   const from = (work.row + 0.5) * row - top;
   made.weight.forEach((weight, at) => {
+    const colour = tintOf(work.differs ? null : look.colour, weight);
     if (opacity(weight) > 0.01)
-      brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, look.colour, opacity(weight));
+      brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, colour, opacity(weight));
   });
 }
 
@@ -60,7 +61,15 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
     high,
     css(signed(dot, Math.abs(dot) || 1, look.dark)),
   );
-  brush.cell(columns.soft, y, Math.max(0.5, made.weight[at] * room), high, css(look.colour));
+  const bar = (x: number, value: number, share: number) =>
+    brush.cell(
+      x,
+      y,
+      Math.max(0.5, Math.abs(share) * room),
+      high,
+      css(tintOf(work.differs ? null : look.colour, value)),
+    );
+  bar(columns.soft, made.weight[at], made.weight[at]);
   const write = (x: number, value: number, digits: number) =>
     look.numbers && brush.number(x, y + high / 2, value.toFixed(digits).replace("-", "−"));
   write(columns.dot + columns.bar, dot, Math.abs(dot) >= 100 ? 0 : 1);
@@ -76,6 +85,6 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
     const number = value.data[at * width + strongest(value.data, at * width, neurons)];
     brush.cell(columns.value + place * cell, y, cell + 0.3, high, css(signed(number, full.value, look.dark)));
   }
-  brush.cell(columns.moved, y, Math.max(0.5, (work.moved[at] / full.moved) * room), high, css(look.colour));
+  bar(columns.moved, work.moved[at], work.moved[at] / full.moved);
   write(columns.moved + columns.bar, work.moved[at], 2);
 }

@@ -1,6 +1,7 @@
 // What does the Neurons view show for one token of one head?
 import type { Vectors } from "../../source/wire";
 import { rowNorms } from "../../weights/hide";
+import { number } from "../../weights/partners";
 import { byContribution, trace, type Trace } from "../../weights/neurons";
 import { fullAt, type Columns } from "./columns";
 
@@ -15,6 +16,8 @@ export interface Work {
   /** Weight times length of the value (M). */
   moved: Float32Array | null;
   order: Uint32Array;
+  /** Whether the numbers are differences: after − before. */
+  differs: boolean;
   full: { vector: number; product: number; dot: number; value: number; moved: number };
 }
 
@@ -33,25 +36,43 @@ export function workOf(
   const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
   const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
   const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
-  const vector = Math.max(fullAt(vectors.query.data), fullAt(vectors.key.data));
+  return withFull({ vectors, row, width, keys, made, product, moved, order, differs: false });
+}
+
+/** Add the numbers of full colour. */
+function withFull(work: Omit<Work, "full">): Work {
+  const { vectors, made, product, moved } = work;
   const seen = made.dot.filter((_, at) => made.seen[at] === 1);
-  return {
-    vectors,
-    row,
-    width,
-    keys,
-    made,
-    product,
-    moved,
-    order,
-    full: {
-      vector,
-      product: fullAt(product),
-      dot: Math.max(1e-6, ...seen.map(Math.abs)),
-      value: vectors.value ? fullAt(vectors.value.data) : 1,
-      moved: moved ? Math.max(1e-6, ...moved) : 1,
-    },
+  const full = {
+    vector: Math.max(fullAt(vectors.query.data), fullAt(vectors.key.data)),
+    product: fullAt(product),
+    dot: Math.max(1e-6, ...seen.map(Math.abs)),
+    value: vectors.value ? fullAt(vectors.value.data) : 1,
+    moved: moved ? Math.max(1e-6, ...moved.map(Math.abs)) : 1,
   };
+  return { ...work, full };
+}
+
+const less = (after: Float32Array, before: Float32Array) => after.map((value, at) => value - before[at]);
+
+/** Compute what changed in every column; both are the same row of one head. */
+export function differenceOf(before: Work, after: Work): Work {
+  const [was, is] = [before.vectors, after.vectors];
+  const grid = (name: "query" | "key") => ({ ...is[name], data: less(is[name].data, was[name].data) });
+  const value = is.value && was.value && { ...is.value, data: less(is.value.data, was.value.data) };
+  return withFull({
+    ...after,
+    vectors: { ...is, query: grid("query"), key: grid("key"), value },
+    made: {
+      ...after.made,
+      dot: less(after.made.dot, before.made.dot),
+      weight: less(after.made.weight, before.made.weight),
+      seen: after.made.seen.map((seen, at) => seen | before.made.seen[at]),
+    },
+    product: less(after.product, before.product),
+    moved: after.moved && before.moved && less(after.moved, before.moved),
+    differs: true,
+  });
 }
 
 /** List the neurons of one cell of a strip. */
@@ -69,6 +90,7 @@ export function strongest(numbers: Float32Array, start: number, neurons: Uint32A
 export function told(work: Work, key: number): string {
   const { made, vectors } = work;
   if (!made.seen[key]) return "not seen: masked or hidden";
+  if (work.differs) return `q·k ${number(made.dot[key], true)}, softmax ${number(made.weight[key], true)}`;
   const scaled = made.dot[key] * vectors.scale;
   const rest = made.logit[key] - scaled;
   const more = Math.abs(rest) > 1e-6 ? ` ${rest < 0 ? "−" : "+"} ${Math.abs(rest).toFixed(3)} (cap, bias)` : "";

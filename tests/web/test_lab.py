@@ -344,9 +344,10 @@ def test_an_edited_input_that_the_server_forgot_is_asked_for_anew(
 
     def forget(route: Any) -> None:
         if refused:
-            return route.continue_()
-        refused.append(route.request.url)
-        return route.fulfill(status=404, body=pack(Failure("no longer kept")))
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=404, body=pack(Failure("no longer kept")))
 
     page.route(re.compile(r"api/edges/1\d{8}/"), forget)
     page.goto(

@@ -1,15 +1,12 @@
-// What is the state of the Lab? The edits, what the model gives with them, and the menu that makes new ones.
+// What is the state of the Lab? What the model gives with the edits in the list, and how it is shown.
 import { untrack } from "svelte";
-import { fitsInput, hasOn, inForce, withEdit, withoutEdit, type Edit } from "../lab/edits";
-import { offersFor, type Offer, type Thing } from "../lab/offers";
-import { quoted, sentence as said, type Names } from "../lab/sentences";
-import { layerNamed, thingAt } from "../lab/thing";
+import { inForce, type Edit } from "../lab/edits";
 import { decode } from "../source/packet";
 import { CHOICES } from "../source/wire";
-import type { EditedInput, EditPick, EditProofs, GeneratedText, InputInfo, TokenInfo } from "../source/wire";
-import type { Desk, Hover } from "./desk.svelte";
+import type { EditedInput, EditProofs, GeneratedText } from "../source/wire";
+import type { Desk } from "./desk.svelte";
+import { EditList } from "./edit_list.svelte";
 import { sentence } from "./pane.svelte";
-import { ordered } from "./tokens";
 
 /** How many tokens the model writes before and after. */
 const WRITTEN = 24;
@@ -38,26 +35,16 @@ const EDITED: PairWords = {
   down: "less after the edits",
 };
 
-interface Menu {
-  x: number;
-  y: number;
-  thing: Thing;
-  /** What had the focus before, and the token that the keyboard was at. */
-  focus: HTMLElement | null;
-  hover: Hover | null;
-}
-
 interface Named<T> {
   name: string;
   input: number;
   is: T;
 }
 
-export class LabDesk {
+export class LabDesk extends EditList {
   private answered: Named<EditedInput> | undefined = $state.raw();
   private refused: Named<string> | undefined = $state.raw();
   private written: Named<GeneratedText> | undefined = $state.raw();
-  private inputs: Record<number, InputInfo> = $state.raw({});
   /** Edited inputs by number, and the inputs that they are made of. */
   private readonly origins: Record<number, number> = {};
   private renewed = -1;
@@ -66,10 +53,7 @@ export class LabDesk {
   busy = $state(false);
   writing = $state(false);
   notWritten = $state("");
-  menu: Menu | null = $state.raw(null);
 
-  /** Whether there is a model that can be edited. */
-  readonly able: boolean = $derived.by(() => this.desk.about.can_edit);
   readonly active: Edit[] = $derived.by(() => inForce(this.desk.picks.edits, this.desk.picks.input));
   /** Whether edits are in force for the picked input. */
   readonly on: boolean = $derived.by(() => this.able && this.active.length > 0);
@@ -93,11 +77,6 @@ export class LabDesk {
     this.written?.name === this.wanted ? this.written.is : undefined,
   );
 
-  /** The edits in the menu; texts of tokens may arrive while it is open. */
-  readonly offers: Offer[] = $derived.by(() =>
-    this.menu ? offersFor(this.menu.thing, this.namesFor(this.menu.thing.heads)) : [],
-  );
-
   /** Whether close-ups show before and after side by side. */
   readonly compares: boolean = $derived.by(() => this.edited !== undefined && this.desk.picks.labView === "difference");
   /** The input of the first pane, and of the second. */
@@ -116,7 +95,8 @@ export class LabDesk {
   readonly words: PairWords = $derived.by(() => (this.compares ? EDITED : COMPARED));
 
   /** Create while a component is initialised. */
-  constructor(private readonly desk: Desk) {
+  constructor(protected readonly desk: Desk) {
+    super();
     $effect(() => this.fetchInputs());
     $effect(() => {
       if (this.wanted !== "" && this.wanted !== this.answered?.name && this.trouble === "") untrack(() => this.run());
@@ -206,113 +186,5 @@ export class LabDesk {
     } catch (error) {
       this.noReceipt = sentence(error);
     }
-  }
-
-  // Edits ---------------------------------------------------------------------------------------
-
-  private set(edits: EditPick[]): void {
-    this.desk.alter({ edits });
-    if (this.desk.picks.labView === "before") this.desk.picks.labView = "after";
-  }
-
-  add(edit: Edit): void {
-    this.set(withEdit(this.list, edit));
-  }
-
-  /** Add an edit or, if it is in force, take it out of the list. */
-  toggle(edit: Edit): void {
-    if (hasOn(this.list, edit)) this.desk.alter({ edits: withoutEdit(this.list, edit) });
-    else this.add(edit);
-  }
-
-  remove(at: number): void {
-    this.desk.alter({ edits: this.list.filter((_, place) => place !== at) });
-  }
-
-  clear(): void {
-    this.desk.alter({ edits: [] });
-  }
-
-  switch(at: number, on: boolean): void {
-    this.desk.alter({ edits: this.list.map((line, place) => (place === at ? { ...line, on } : line)) });
-  }
-
-  /** Change the number of an edit; one drag of its slider is one step of undo. */
-  turn(at: number, edit: Edit): void {
-    this.desk.sieve({ edits: this.list.map((line, place) => (place === at ? { ...line, edit } : line)) });
-  }
-
-  get list(): EditPick[] {
-    return $state.snapshot(this.desk.picks.edits);
-  }
-
-  fits(edit: Edit): boolean {
-    return fitsInput(edit, this.desk.picks.input);
-  }
-
-  // Names ---------------------------------------------------------------------------------------
-
-  private fetchInputs(): void {
-    const { input, edits } = this.desk.picks;
-    if (edits.length === 0 && !this.menu && !this.desk.needs("edits")) return;
-    const numbers = ordered([input, ...edits.flatMap(({ edit }) => (edit as Edit).inputs ?? [])]);
-    for (const number of numbers)
-      if (this.desk.about.inputs.some((line) => line.number === number))
-        this.desk.store.ask("input", number).then(
-          (info) => (this.inputs = { ...this.inputs, [number]: info }),
-          () => {},
-        );
-  }
-
-  /** Name the stream that heads look from or look at. */
-  streamOf(heads: readonly string[], side: "query" | "key"): string | undefined {
-    const layer = layerNamed(this.desk.about, heads[0] ?? "all");
-    return side === "query" ? layer?.queries : layer?.keys;
-  }
-
-  /** Get the tokens that heads look from or look at, of an input whose tokens are known. */
-  tokensOf(heads: readonly string[], side: "query" | "key", input = this.desk.picks.input): TokenInfo[] {
-    const stream = this.streamOf(heads, side);
-    const info = this.inputs[input] ?? (input === this.desk.picks.input ? this.desk.one.ready?.input : undefined);
-    return info?.streams.find(({ name }) => name === stream)?.tokens ?? [];
-  }
-
-  namesFor(heads: readonly string[], input = this.desk.picks.input): Names {
-    return {
-      token: (side, position) => {
-        const token = this.tokensOf(heads, side, input)[position];
-        if (token && token.row >= 0) return `the patch in row ${token.row}, column ${token.column}`;
-        const text = token?.text.replace(/^·/, "") ?? "";
-        return text.trim() === "" ? `token ${position}` : `“${text}” (${position})`;
-      },
-      input: (number) => quoted(this.desk.about.inputs.find((line) => line.number === number)?.label ?? `${number}`),
-    };
-  }
-
-  sentenceOf(edit: Edit): string {
-    return said(edit, this.namesFor(edit.heads, edit.inputs?.[0]));
-  }
-
-  // Menu ----------------------------------------------------------------------------------------
-
-  /** Open the menu of edits for what is at an element; return whether there is something to edit. */
-  openMenu(element: Element | null, { x, y, byKey = false }: { x: number; y: number; byKey?: boolean }): boolean {
-    const thing = this.able ? thingAt(this.desk, element) : null;
-    if (!thing) return false;
-    this.menu = {
-      x,
-      y,
-      thing,
-      focus: document.activeElement as HTMLElement | null,
-      hover: byKey ? this.desk.hover : null,
-    };
-    return true;
-  }
-
-  closeMenu(): void {
-    const { menu } = this;
-    this.menu = null;
-    menu?.focus?.focus({ preventScroll: true });
-    if (menu?.hover) this.desk.hover = menu.hover;
   }
 }

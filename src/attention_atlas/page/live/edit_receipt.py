@@ -1,5 +1,6 @@
 """Are edits of the live model those that were asked for? Checked once, in the background."""
 
+import atexit
 import logging
 import threading
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from attention_atlas.store.reader import StoredAtlas
 if TYPE_CHECKING:
     from attention_atlas.edits.prove.receipt import EditCheck, EditReceipt
 
+_LAST_CHECK = 30  # seconds that the end of the process waits for the check that is running
 _log = logging.getLogger("attention_atlas")
 
 
@@ -22,7 +24,7 @@ class ReceiptRun:
 
     def __init__(self, atlas: StoredAtlas, model: LiveModel):
         self.atlas, self.model = atlas, model
-        self._starting = threading.Lock()
+        self._starting, self._stop = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
         self._proofs = EditProofs("edits of this model are being checked", False, (), False)
 
@@ -32,7 +34,13 @@ class ReceiptRun:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, daemon=True)
                 self._thread.start()
+                atexit.register(self._close, self._thread)
         return self._proofs
+
+    def _close(self, thread: threading.Thread) -> None:
+        """Stop before the process ends: a thread that is killed inside torch aborts all of it."""
+        self._stop.set()
+        thread.join(_LAST_CHECK)
 
     def _run(self) -> None:
         try:
@@ -53,6 +61,8 @@ class ReceiptRun:
         return edit_receipt(loaded, [item], watch=self._note)
 
     def _note(self, check: "EditCheck", total: int) -> None:
+        if self._stop.is_set():
+            raise SystemExit  # ends this thread alone, silently
         parts = (*self._proofs.parts, _proof(check))
         line = f"edits of this model are being checked: {len(parts)} of {total}"
         self._proofs = EditProofs(line, False, parts, False)

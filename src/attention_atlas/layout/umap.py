@@ -32,13 +32,13 @@ from attention_atlas.layout.place import Known, Settling, settle
 
 A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
 JOINED_A = 1.2  # of the curve of a map made of attention; its b is 1, so no power is computed
-OTHERS, JOINED_OTHERS = 5, 6  # points that push a point in one step
+OTHERS = 5  # points that push a point in one step
 EPOCHS = 200
 JOINED_STEPS = 2000  # of a map made of attention
 FORCE = 4.0  # forces are cut at this size
 PULL = 0.5  # of its weight, what a point feels in one step at most
 LOOK_EVERY = 2  # epochs
-LOOK = 30.0  # strength of a look at the beginning
+LOOK = 20.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
 
 
@@ -149,8 +149,7 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
     parts = course.parts
     share = around.weight / parts
     pace = share * (PULL / (2 * share)).clamp_max(1.0)  # (heads, points)
-    others = JOINED_OTHERS if course.gaze else OTHERS
-    shifts = torch.randint(1, max(2, points), (epochs * parts, others), generator=numbers)
+    shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
     rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
     if places.is_cuda and has_triton():
         return _settle_fused(places, course, pace, shifts.to(places.device, torch.int32), rates)

@@ -38,7 +38,7 @@ JOINED_STEPS = 2000  # of a map made of attention
 FORCE = 4.0  # forces are cut at this size
 PULL = 0.5  # of its weight, what a point feels in one step at most
 LOOK_EVERY = 2  # epochs
-LOOK = 20.0  # strength of a look at the beginning
+LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
 
 

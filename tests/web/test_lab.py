@@ -12,7 +12,10 @@ import torch
 from playwright.sync_api import Browser, Page, expect
 
 import attention_atlas as aa
+from attention_atlas.lab.saved_tests.label import label_test
+from attention_atlas.lab.saved_tests.run import run_test
 from attention_atlas.models.load import load
+from attention_atlas.page.answers.heads import measured
 from attention_atlas.page.hosts.launch import start
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.packing import Failure, pack
@@ -232,6 +235,31 @@ def test_an_edit_of_a_token_stays_listed_but_says_that_it_is_for_another_input(
     expect(page.get_by_test_id("verdict")).to_have_count(0)
     page.get_by_test_id("edit-elsewhere-0").get_by_role("button").click()
     expect(page.get_by_test_id("verdict")).to_be_visible()
+
+
+def test_one_click_on_a_card_tests_the_label_of_its_head(visit: Open, atlas: aa.Atlas) -> None:
+    kinds = measured(atlas)[1].kinds.sort_values("margin")
+    sure, other = kinds.iloc[-1], kinds.iloc[-2]
+    page = visit(f"tab=heads&heads={sure['head']}")
+    button, verdict = page.get_by_test_id("test-label"), page.get_by_test_id("label-verdict")
+    expect(page.get_by_test_id("card-kind")).to_have_text(sure["kind"])
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(verdict).to_contain_text("On 24 new sentences", timeout=30_000)
+    expect(button).to_have_text("Test this label")
+    outcome = run_test(label_test(sure["head"], sure["kind"]), load("builtin:gpt"))
+    assert outcome.verdict == "holds"
+    expect(verdict).to_contain_text("The label holds.")
+    expect(verdict).to_contain_text(f"{outcome.mean.low:+.2f} to {outcome.mean.high:+.2f}")
+    page.get_by_test_id(f"cell-{other['head']}").click()
+    expect(page.get_by_test_id("card").locator("h2")).to_have_text(other["head"])
+    expect(verdict).to_be_empty()
+    held: list[Any] = []
+    page.route("**/api/test_label", lambda route: held.append(route))
+    button.click()
+    expect(button).to_have_text("testing…")
+    held[0].fulfill(body=pack(Failure("not now")))
+    expect(verdict).to_have_text("Not now.")
 
 
 def test_the_keyboard_alone_edits_a_line(visit: Open) -> None:

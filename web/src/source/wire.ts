@@ -605,6 +605,19 @@ export interface EditedInput {
   change: HeadChange[];
 }
 
+/** `test_label`: let the live model test the kind of a head on new texts. */
+export interface LabelQuestion {
+  head: string;
+}
+
+/** Whether the kind of a head is that of new texts too, and by how much it leads the others. */
+export interface LabelVerdict {
+  head: string;
+  kind: string;
+  verdict: "holds" | "fails" | "undecided";
+  sentence: string;
+}
+
 /** The picked token. */
 export interface TokenPick {
   side: "query" | "key";
@@ -707,6 +720,7 @@ export interface Actions {
   cancel: { sent: Cancel; answer: MapProgress };
   add: { sent: Add; answer: Added };
   edit: { sent: EditInput; answer: EditedInput };
+  test_label: { sent: LabelQuestion; answer: LabelVerdict };
 }
 
 /** First word of a path → what a saved page lacks. */

@@ -7,7 +7,7 @@ from typing import Any
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.live.background import BackgroundWork
 from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
-from attention_atlas.page.wire.lab import EditedInput, EditInput
+from attention_atlas.page.wire.lab import EditedInput, EditInput, LabelQuestion, LabelVerdict
 from attention_atlas.page.wire.maps import MapProgress
 from attention_atlas.page.wire.reading import read
 
@@ -27,6 +27,7 @@ ACTIONS = {
     "cancel": Action(Cancel, MapProgress, BackgroundWork.cancel),
     "add": Action(Add, Added, BackgroundWork.add),
     "edit": Action(EditInput, EditedInput, BackgroundWork.edit),
+    "test_label": Action(LabelQuestion, LabelVerdict, BackgroundWork.test_label),
 }
 
 

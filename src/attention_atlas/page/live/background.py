@@ -20,7 +20,13 @@ from attention_atlas.page.answers.maps import find_map, why_no_maps
 from attention_atlas.page.live.lab import Lab
 from attention_atlas.page.live.model import TEXTS, LiveModel
 from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
-from attention_atlas.page.wire.lab import EditedInput, EditInput, EditProofs
+from attention_atlas.page.wire.lab import (
+    EditedInput,
+    EditInput,
+    EditProofs,
+    LabelQuestion,
+    LabelVerdict,
+)
 from attention_atlas.page.wire.maps import Estimate, MapProgress
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
@@ -183,6 +189,10 @@ class BackgroundWork:
     def edit(self, asked: EditInput) -> EditedInput:
         """Let the live model read an input with edits; return what changes."""
         return self.lab.edit(asked)
+
+    def test_label(self, asked: LabelQuestion) -> LabelVerdict:
+        """Let the live model test the kind of a head on new texts; return the verdict."""
+        return self.lab.test_label(asked)
 
     def edit_receipt(self) -> EditProofs:
         """Return whether edits of the live model are as asked for, as far as this is checked."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attention_atlas.names.errors import AtlasError, InputError, ModelError, PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.live.edit_receipt import ReceiptRun
+from attention_atlas.page.live.label import known_kind, label_verdict
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire import lab as wire
 from attention_atlas.page.wire.constants import MOST_EDITS, MOST_GENERATED
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 
 WAITING = 8  # edits at once, of all clients; more are refused, so that packets are still answered
 REMEMBERED = 4  # inputs whose plain run is kept
-NO_MODEL = (
-    "there is no model to edit; attach the one that was captured: attention-atlas serve x.atlas "
-    "--model MODEL, or in Python model=… of the view"
+_ATTACH = (
+    "attach the one that was captured: attention-atlas serve x.atlas --model MODEL, or in Python "
+    "model=… of the view"
 )
+NO_MODEL = f"there is no model to edit; {_ATTACH}"
+NO_TESTER = f"there is no model to test labels with; {_ATTACH}"
 _LONGEST = 500  # characters of a sentence; it may repeat what was sent
 _log = logging.getLogger("attention_atlas")
 
@@ -57,8 +60,17 @@ class Lab:
         """Run an input with edits; return what changes, and the number of the edited input."""
         self._refuse(asked)
         assert self.model is not None
-        with self._slot(), self.model.held() as loaded, self._in_words():
+        with self._slot(), self.model.held() as loaded, self._in_words("run with these edits"):
             return self._input(asked.input, loaded).edit(asked)
+
+    def test_label(self, asked: wire.LabelQuestion) -> wire.LabelVerdict:
+        """Test the kind of a head with the model on new texts; return the verdict in words."""
+        if self.model is None:
+            raise InputError(NO_TESTER)
+        with self._in_words("test this label"), self._slot():
+            kind = known_kind(self.atlas, asked.head)
+            with self.model.held() as loaded:
+                return label_verdict(asked.head, kind, loaded)
 
     def _why_not(self) -> str:
         if self.model is None:
@@ -102,7 +114,7 @@ class Lab:
             self._slots.release()
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _in_words(self, deed: str) -> Iterator[None]:
         """Turn what a model says about odd numbers into one sentence; the log has the rest."""
         try:
             yield
@@ -110,6 +122,6 @@ class Lab:
             said = str(problem)
             raise type(problem)(said if len(said) <= _LONGEST else said[:_LONGEST] + "…") from None
         except Exception as problem:
-            _log.warning("an edit failed", exc_info=True)
+            _log.warning("the model could not %s", deed, exc_info=True)
             line = (str(problem).strip() or type(problem).__name__).splitlines()[0][:200]
-            raise ModelError(f"the model cannot run with these edits: {line}") from problem
+            raise ModelError(f"the model cannot {deed}: {line}") from problem

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Predicts = Literal["next", "masked", "label", ""]
+Verdict = Literal["holds", "fails", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,23 @@ class EditedInput:
     predictions: Sequence[Prediction]
     text: GeneratedText | None
     change: Sequence[HeadChange]
+
+
+@dataclass(frozen=True)
+class LabelQuestion:
+    """`test_label`: let the live model test the kind of a head on new texts."""
+
+    head: str
+
+
+@dataclass(frozen=True)
+class LabelVerdict:
+    """Whether the kind of a head is that of new texts too, and by how much it leads the others."""
+
+    head: str
+    kind: str
+    verdict: Verdict
+    sentence: str
 
 
 @dataclass(frozen=True)

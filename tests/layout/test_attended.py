@@ -6,7 +6,7 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor
 
-from attention_atlas.layout import attended, looks
+from attention_atlas.layout import looks
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.attended import AttentionGraph, attention_graph
 from attention_atlas.layout.fidelity import Dots, TokenInputs, attention_kept, baseline, overlap
@@ -333,7 +333,3 @@ def test_very_few_tokens_have_a_map(tokens: list[int]) -> None:
         assert places.isfinite().all()
     strongest, _ = kept(dots, sight_of(dots), places)
     assert strongest.isnan().all() or tokens == [5]
-
-
-def test_the_strengths_of_ties_are_told_in_one_place() -> None:
-    assert 0 < attended.ACROSS_BY < attended.ALIKE_BY < attended.ATTENDED_BY

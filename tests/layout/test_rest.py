@@ -38,7 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """How good a map is does not matter here."""
-    monkeypatch.setattr(tsne, "schedule", lambda points: (tsne.Phase(40, 1.0, 0.8, 1.0),))
+    monkeypatch.setattr(
+        tsne, "schedule", lambda points, last_steps=1.0: (tsne.Phase(40, 1.0, 0.8, 1.0),)
+    )
 
 
 @pytest.fixture

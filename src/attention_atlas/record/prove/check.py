@@ -32,7 +32,8 @@ def check(
     """Return the receipt of a model, for your inputs or a few sample inputs.
 
     Read `.exact`, `.worst_error`, `.how`, and one entry per layer in `.layers`. `loading` are the
-    fields of `Loading`: device, dtype, revision, trust_remote_code, gguf_file.
+    fields of `Loading`: device, dtype, revision, trust_remote_code, gguf_file, device_map, bits and
+    adapter.
     """
     loaded = load(model, tokenizer, **loading)
     if inputs is None:

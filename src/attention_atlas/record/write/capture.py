@@ -44,6 +44,9 @@ def capture(
     revision: str | None = None,
     trust_remote_code: bool = False,
     gguf_file: str | None = None,
+    device_map: str | None = None,
+    bits: int | None = None,
+    adapter: str | None = None,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
     edits: Any = (),
@@ -56,12 +59,15 @@ def capture(
 
     generate   let the model write this many tokens after each input, and capture them too
     truncate   cut inputs that are too long for the model instead of refusing them
+    device_map, bits, adapter  as in docs/large-models.md
     edits      changes of the forward pass; `inputs` of an edit are numbers of these inputs
     """
     capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, shard_bytes)
     capturing.check()
     chosen_engine = find_engine(engine)
-    loading = Loading(device, dtype, revision, trust_remote_code, gguf_file)
+    loading = Loading(
+        device, dtype, revision, trust_remote_code, gguf_file, device_map, bits, adapter
+    )
     loaded = load(model, tokenizer, **vars(loading))
     read = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
     given, skipped = without_broken_pictures(read)

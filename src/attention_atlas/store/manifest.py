@@ -62,6 +62,17 @@ class LayerReceipt:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """How many rows were compared with the model: a row is one query of one layer, all heads."""
+
+    compared: int
+    of: int
+
+    def __add__(self, other: "Rows") -> "Rows":
+        return Rows(self.compared + other.compared, self.of + other.of)
+
+
+@dataclass(frozen=True)
 class Receipt:
     """The proof that what was captured is what the model computed."""
 
@@ -72,6 +83,8 @@ class Receipt:
     missing: tuple[str, ...] = ()  # attention that the model has and that was not recorded
     run_error: float | None = None  # worst output error over sampled rows of the whole run
     not_taken: tuple[str, ...] = ()  # the other ways that were tried, and why they were not taken
+    tried: Rows | None = None  # rows of the trial, of those that its inputs have when not cut
+    run: Rows | None = None  # rows of the whole run; older atlases do not say
 
     @property
     def exact(self) -> bool:
@@ -165,6 +178,7 @@ def receipt_from(raw: dict[str, Any]) -> Receipt:
             "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
             "missing": tuple(raw["missing"]),
             "not_taken": tuple(raw.get("not_taken", ())),
+            **{name: Rows(**raw[name]) for name in ("tried", "run") if raw.get(name)},
         }
     )
 

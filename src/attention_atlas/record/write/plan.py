@@ -53,6 +53,7 @@ class CapturePlan:
     shards: tuple[tuple[int, int], ...]  # first input, and the one after the last
     columns: tuple[str, ...] = ()  # of the user's table
     fine: tuple[str, ...] = ()  # modules for which fp16 is too coarse
+    cut: tuple[int, ...] = ()  # inputs of which only the first tokens were tried
     trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
     loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
     editing: Mapping[str, Any] | None = None  # edits and the anatomy of the model, as JSON
@@ -87,5 +88,6 @@ class CapturePlan:
             "shards": tuple((first, end) for first, end in raw["shards"]),
             "columns": tuple(raw["columns"]),
             "fine": tuple(raw["fine"]),
+            "cut": tuple(raw["cut"]),
         }
         return cls(**{**raw, **read})

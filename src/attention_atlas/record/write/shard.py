@@ -96,11 +96,15 @@ class ShardRun:
         self.rows = ShardRows()
         self.run_error = 0.0
 
-    def contents(self) -> Contents:
-        """Return the tensors and tables of the shard."""
+    def contents(self, everything: bool = False) -> Contents:
+        """Return the tensors and tables of the shard.
+
+        everything  the tensors of all inputs, not only of those whose vectors are kept
+        """
         facts = {"run_error": self.run_error, "fine": sorted(self.light.fine)}
         shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
-        return Contents(self.pieces.tensors(), shard_tables, facts)
+        tensors = self.pieces.tensors(None if everything else self.plan.kept)
+        return Contents(tensors, shard_tables, facts)
 
     def add(self, batch: list[Numbered]) -> None:
         """Run a batch and keep its pieces and tokens."""

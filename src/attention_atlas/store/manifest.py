@@ -124,6 +124,12 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
+    @property
+    def kept_inputs(self) -> frozenset[int] | None:
+        """Return the inputs whose vectors are stored; None: all."""
+        kept = self.options.get("kept_inputs")
+        return None if kept is None else frozenset(kept)
+
     def write(self, folder: Path) -> None:
         files.write_json(folder / NAME, plain(asdict(self)))
 
@@ -150,15 +156,18 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
     return Manifest(
         **{
             **raw,
-            "towers": tuple(
-                Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw["towers"]
-            ),
+            "towers": towers_from(raw["towers"]),
             "streams": tuple(raw["streams"]),
             "keep": tuple(raw["keep"]),
             "shards": tuple(Shard(**shard) for shard in raw["shards"]),
             "receipt": receipt_from(receipt),
         }
     )
+
+
+def towers_from(raw: list[dict[str, Any]]) -> tuple[Tower, ...]:
+    """Read the towers of a model from JSON."""
+    return tuple(Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw)
 
 
 def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:

@@ -31,6 +31,7 @@ class Call:
     sink: Tensor | None = None  # (H,)
     weights: Tensor | None = None  # (B, H, N, M) the model's own, where it gave them
     output: Tensor | None = None  # (B, N, H, E) before the output projection
+    lse: Tensor | None = None  # (B, H, N) float32: log-sum-exp of what enters each softmax
     unknown: tuple[str, ...] = ()  # keyword arguments whose meaning we do not know
     rounding: float = 0.0  # how exactly `bias` is known: the tracer finds it by subtraction
     samples: tuple["Sample", ...] = ()  # what some rows showed, before the rest was rounded

@@ -58,7 +58,7 @@ def watching(
     if way == "trace":
         return _traced(model, detail, light, seed, late)
     recorder = Recorder(detail=detail, light=light)
-    door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, seed=seed)
+    door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, sums=not detail, seed=seed)
     spared = without_logits(model)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:

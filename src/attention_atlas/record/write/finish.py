@@ -36,7 +36,7 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
         "versions": {name: version(name) for name in _LIBRARIES},
     }
     can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
-    if can_read and not plan.capturing.generate:
+    if can_read and not plan.capturing.generate and plan.kept != ():
         stored = StoredAtlas(
             writer.folder, writer.draft(receipt=receipt, **about), just_written=True
         )

@@ -13,6 +13,7 @@ from typing import Any
 from attention_atlas.record.places.streams import Ends
 from attention_atlas.record.watch.layers import TowerKey
 from attention_atlas.record.write.options import Capturing
+from attention_atlas.store.manifest import Tower, towers_from
 
 LayerKey = tuple[TowerKey, int]  # tower and layer number, as the recorder finds them
 
@@ -57,6 +58,8 @@ class CapturePlan:
     trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
     loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
     editing: Mapping[str, Any] | None = None  # edits and the anatomy of the model, as JSON
+    kept: tuple[int, ...] | None = None  # inputs whose vectors are kept; None: all
+    towers: tuple[Tower, ...] = ()  # as in the manifest, where shards are measured
 
     @cached_property
     def names(self) -> dict[TowerKey, str]:
@@ -89,5 +92,7 @@ class CapturePlan:
             "columns": tuple(raw["columns"]),
             "fine": tuple(raw["fine"]),
             "cut": tuple(raw["cut"]),
+            "kept": None if raw["kept"] is None else tuple(raw["kept"]),
+            "towers": towers_from(raw["towers"]),
         }
         return cls(**{**raw, **read})

@@ -102,8 +102,11 @@ class ShardRun:
         self.run_error, self.compared = 0.0, Rows(0, 0)
         self.strongest: dict[str, dict[str, Any]] = {}  # weights of cut inputs, by input and layer
 
-    def contents(self) -> Contents:
-        """Return the tensors and tables of the shard."""
+    def contents(self, everything: bool = False) -> Contents:
+        """Return the tensors and tables of the shard.
+
+        everything  the tensors of all inputs, not only of those whose vectors are kept
+        """
         facts = {
             "run_error": self.run_error,
             "rows": vars(self.compared),
@@ -111,7 +114,8 @@ class ShardRun:
             "fine": sorted(self.light.fine),
         }
         shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
-        return Contents(self.pieces.tensors(), shard_tables, facts)
+        tensors = self.pieces.tensors(None if everything else self.plan.kept)
+        return Contents(tensors, shard_tables, facts)
 
     def add(self, batch: list[Numbered]) -> None:
         """Run a batch and keep its pieces and tokens."""
@@ -180,5 +184,5 @@ class ShardRun:
 
 def _without_tensors(call: Call) -> Call:
     """Return a call with a layer's constants, but without its tensors, to free the memory."""
-    return replace(call, weights=None, output=None, mask=None, bias=None, samples=(),
+    return replace(call, weights=None, output=None, lse=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

@@ -36,7 +36,8 @@ class Forecast:
         took = "" if self.seconds is None else f", {duration(self.seconds)}"
         offer = f"; {_OFFER}" if self.bytes > LARGE else ""
         count = "1 input" if self.inputs == 1 else f"{self.inputs:,} inputs"
-        return f"capturing {count}: about {size(self.bytes)} of vectors{took}{offer}"
+        vectors = f"about {size(self.bytes)} of vectors" if self.bytes else "scores, no vectors"
+        return f"capturing {count}: {vectors}{took}{offer}"
 
 
 def foretell(planned: Planned, corpus: Corpus) -> Forecast:

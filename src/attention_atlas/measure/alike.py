@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.form import Ints

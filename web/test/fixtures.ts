@@ -1,6 +1,7 @@
 // Small heads whose numbers can be worked out by hand.
 import type { Tab } from "../src/desk/tab";
-import type { About, TokenInfo } from "../src/source/wire";
+import type { TokenInfo } from "../src/source/tokens";
+import type { About } from "../src/source/wire";
 import { fromWhole, type HeadRows } from "../src/weights/rows";
 
 export const head = (rows: number[][]): HeadRows =>

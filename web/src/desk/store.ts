@@ -1,13 +1,13 @@
 // Which answers of the source are kept, so that a panel can ask again without waiting?
 import { decode } from "../source/packet";
 import type { Source } from "../source/source";
+import { tokensOfStream, type TokenInfo } from "../source/tokens";
 import {
   LARGEST_ANSWER,
   type Answers,
   type Edges,
   type InputInfo,
   type LayerInfo,
-  type TokenInfo,
   type TowerInfo,
 } from "../source/wire";
 import { fromEdges, fromWhole, type HeadRows } from "../weights/rows";
@@ -81,5 +81,5 @@ export function placeOf(scene: Scene, layer: number): number {
 }
 
 export function tokensOf(scene: Scene, stream: string): TokenInfo[] {
-  return scene.input.streams.find(({ name }) => name === stream)?.tokens ?? [];
+  return tokensOfStream(scene.input, stream);
 }

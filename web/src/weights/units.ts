@@ -1,5 +1,5 @@
 // What does a column list? Tokens, or tokens merged into words.
-import type { TokenInfo } from "../source/wire";
+import type { TokenInfo } from "../source/tokens";
 import { dense, fromWhole, type HeadRows } from "./rows";
 
 export interface Unit {

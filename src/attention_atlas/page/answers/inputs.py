@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.names.token_text import is_punctuation, shown, visible
@@ -38,19 +39,31 @@ def saved_inputs(saving: Saving) -> Iterator[str]:
 
 
 def _stream(name: str, frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.Stream:
+    image, box = places(frame) or (None, None)
+    return wire.Stream(name, _columns(frame, prompt, prettify), image, box)
+
+
+def _columns(frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.TokenColumns:
     raw, special = frame["text"].tolist(), frame["special"].tolist()
     readable = shown(raw, special)
     texts = readable if prettify else [visible(text) for text in raw]
-    marks = [is_punctuation(text) for text in readable]
-    columns = [frame[c].tolist() for c in ("id", "segment", "word", "row", "column", "position")]
-    tokens = [
-        wire.TokenInfo(
-            text, token, int(number), bool(flag), int(segment), int(word), int(row), int(column),
-            0 <= prompt <= int(position), mark and not flag,
-        )
-        for text, token, flag, mark, number, segment, word, row, column, position in zip(
-            texts, raw, special, marks, *columns, strict=True
-        )
-    ]  # fmt: skip
-    image, box = places(frame) or (None, None)
-    return wire.Stream(name, tokens, image, box)
+    marks = [
+        is_punctuation(text) and not flag for text, flag in zip(readable, special, strict=True)
+    ]
+    known: dict[tuple[str, str, int, bool, bool], int] = {}
+    entry = [
+        known.setdefault(token, len(known))
+        for token in zip(texts, raw, frame["id"].tolist(), special, marks, strict=True)
+    ]
+    shown_as, written, ids, specials, punctuation = zip(*known, strict=True) if known else [()] * 5
+    small = np.uint16 if len(known) <= 2**16 else np.uint32
+    patches = bool((frame["row"] >= 0).any() or (frame["column"] >= 0).any())
+    generated = (frame["position"].to_numpy() >= prompt) if prompt >= 0 else np.zeros(len(frame))
+    return wire.TokenColumns(
+        shown_as, written, np.array(ids, np.int32), np.array(specials, np.uint8),
+        np.array(punctuation, np.uint8), np.array(entry, small),
+        frame["segment"].to_numpy(np.int16), frame["word"].to_numpy(np.int32),
+        frame["row"].to_numpy(np.int32) if patches else None,
+        frame["column"].to_numpy(np.int32) if patches else None,
+        len(frame) - int(generated.sum()),
+    )  # fmt: skip

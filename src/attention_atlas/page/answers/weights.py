@@ -1,35 +1,55 @@
 """What are the weights of one input? edges/0/encoder · rows/0/L5H1/0-99 · layer/0/encoder/5"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.edges import make_edges
+from attention_atlas.page.answers.edges import make_edges, window_edges
 from attention_atlas.page.answers.find import check_input, count_tokens, find_tower
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import text as wire
-from attention_atlas.page.wire.constants import LARGEST_ANSWER
+from attention_atlas.page.wire.constants import LARGEST_ANSWER, LONG_INPUT
+from attention_atlas.store.manifest import Tower
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
-def edges(subject: Subject, number: int, name: str, layer: int | None = None) -> wire.Edges:
-    """Return the strongest keys of every row of a tower, or of one of its layers."""
+def edges(
+    subject: Subject, number: int, name: str, layer: int | None = None,
+    rows: str | None = None, columns: str | None = None,
+) -> wire.Edges:  # fmt: skip
+    """Return the strongest keys of every row of a tower, of one layer, or of a window of it."""
     i, tower = check_input(subject, number), find_tower(subject, name)
+    if layer is not None and rows is not None:
+        _, n, m = subject.shape(i, layer, name)
+        window = (range_of(rows, n), range_of(columns or f"0-{m - 1}", m))
+        return window_edges(subject, i, name, layer, window)
     layers = [known.layer for known in tower.layers]
-    asked = layers if layer is None else [layer]
-    return make_edges(subject, i, name, asked, of=len(layers))
+    _refuse_long(subject, i, tower, layers if layer is None else [layer])
+    return make_edges(subject, i, name, layers if layer is None else [layer], of=len(layers))
+
+
+def _refuse_long(subject: Subject, i: int, tower: Tower, layers: Sequence[int]) -> None:
+    """Raise a PickError if all edges of an input would take minutes and gigabytes."""
+    _, n, m = subject.shape(i, layers[0], tower.name)
+    if max(n, m) > LONG_INPUT:
+        last = LONG_INPUT // 4 - 1
+        raise PickError(
+            f"input {i} has {n} × {m} weights in each head; ask for a window of at most "
+            f"{LARGEST_ANSWER} weights of one layer, as in "
+            f"edges/{i}/{tower.name}/{layers[0]}/0-{last}/0-{last}, or for tiles"
+        )
 
 
 def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.RowWeights:
     """Return the exact weights (N, M) of one head, of all rows or of a range such as 0-99."""
     i, head = check_input(subject, number), str(Head.parse(name))
     n, m = _size(subject, i, head)
-    first, last = (0, n - 1) if part is None else _range(part, n)
+    first, last = (0, n - 1) if part is None else range_of(part, n)
     if (last - first + 1) * m > LARGEST_ANSWER:
         most = LARGEST_ANSWER // m
         raise PickError(
@@ -93,7 +113,8 @@ def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:
     return count_tokens(subject, i, layer.queries), count_tokens(subject, i, layer.keys)
 
 
-def _range(part: str, n: int) -> tuple[int, int]:
+def range_of(part: str, n: int) -> tuple[int, int]:
+    """Return the first and the last number of a range such as 0-99, within 0 to n − 1."""
     match = _RANGE.fullmatch(part)
     if not match or not int(match[1]) <= int(match[2]) < n:
         raise PickError(f"{part[:40]!r} is no range of rows; give first-last within 0-{n - 1}")

@@ -2,8 +2,8 @@
 
 Only here do stored queries, keys, forms, sinks and soft caps become weights. A softmax needs its
 whole row, so R rows and C columns of M keys cost R × M, a chunk at a time, but never all N × M of
-an input. Columns are selected last. (If the log-sum-exp of each row were stored, the keys of other
-columns need not be read; `_recomputed` is the place for that.)
+an input. Columns are selected last. (Where the log-sum-exp of each row is stored, `lse`, a single
+weight needs one query and one key.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -105,6 +105,19 @@ class StoredLayer:
                 chunk = chunk[:, :, columns[column_places] - keys.start]
                 weights[np.ix_(head_places, row_places, column_places)] = chunk
         return weights
+
+    def lse(self, input: int, heads: Ints, rows: Ints | None = None) -> Float32 | None:
+        """Return the log-sum-exp of the logits of some rows, (H, R), or None if it is not stored.
+
+        The model computed it; the weight of a key is exp(logit − lse). It differs from that of the
+        stored vectors as far as these were rounded.
+        """
+        if not self.has("lse"):
+            return None
+        blocks = self._blocks(input)
+        first, end = self._starts[[blocks.start, blocks.stop], 0].tolist()
+        span = slice(first, end) if rows is None else rows + first
+        return self._read("lse", heads, span).astype(np.float32)
 
     def seen(self, input: int, heads: Ints, rows: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Return which keys any of some heads may look at, bool (R, M)."""

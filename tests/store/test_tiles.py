@@ -16,6 +16,7 @@ from attention_atlas.names.wanted import UnwantedError, while_wanted
 from attention_atlas.store import coarse_levels, cores
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import CAUSAL
+from attention_atlas.store.head_weights import ROWS
 from attention_atlas.store.manifest import Layer, Shard
 from attention_atlas.store.pooling import FAINTEST_CELL
 from attention_atlas.store.reader import StoredAtlas
@@ -270,7 +271,7 @@ def test_an_overview_that_nobody_wants_stops_and_resumes_where_it_was(
         pyramid.overview()
     assert len(read) == 3
     pyramid.overview()
-    assert sorted(read) == list(range(N // coarse_levels.ROWS))
+    assert sorted(read) == list(range(N // ROWS))
 
 
 @pytest.mark.parametrize(

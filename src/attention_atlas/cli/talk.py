@@ -44,7 +44,10 @@ def summary(atlas: "StoredAtlas") -> str:
     )
     skipped = atlas.manifest.options.get("skipped") or []
     left_out = f" ({len(skipped)} left out)" if skipped else ""
-    return f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens; {proof}"
+    kept = atlas.manifest.kept_inputs
+    vectors = "" if kept is None else f" (vectors of {len(kept)} inputs kept)"
+    counts = f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens{vectors}"
+    return f"{counts}; {proof}"
 
 
 def receipt_table(receipt: "Receipt") -> str:

@@ -51,7 +51,7 @@ def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
 def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Ints]:
     """Draw at most ROWS rows; returns input → rows. First rows have no choice and are left out."""
     stream = atlas.towers[0].layers[0].queries
-    frame = atlas.tokens(stream=stream)
+    frame = atlas.vector_tokens(stream)
     frame = frame[(frame["position"] >= 1) & (frame["position"] < LONGEST)]
     if not len(frame):
         raise InputError(

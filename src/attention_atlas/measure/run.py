@@ -96,6 +96,7 @@ def measure_atlas(
         return known
     journal = None
     if known is None:
+        atlas.need_vectors(every=True)
         meter = Meter(atlas, seed=seed)
         journal = open_journal(meter, again) if keep else None
         known = _made(meter, progress, journal)

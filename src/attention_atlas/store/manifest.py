@@ -62,6 +62,17 @@ class LayerReceipt:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """How many rows were compared with the model: a row is one query of one layer, all heads."""
+
+    compared: int
+    of: int
+
+    def __add__(self, other: "Rows") -> "Rows":
+        return Rows(self.compared + other.compared, self.of + other.of)
+
+
+@dataclass(frozen=True)
 class Receipt:
     """The proof that what was captured is what the model computed."""
 
@@ -72,6 +83,8 @@ class Receipt:
     missing: tuple[str, ...] = ()  # attention that the model has and that was not recorded
     run_error: float | None = None  # worst output error over sampled rows of the whole run
     not_taken: tuple[str, ...] = ()  # the other ways that were tried, and why they were not taken
+    tried: Rows | None = None  # rows of the trial, of those that its inputs have when not cut
+    run: Rows | None = None  # rows of the whole run; older atlases do not say
 
     @property
     def exact(self) -> bool:
@@ -111,6 +124,12 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
+    @property
+    def kept_inputs(self) -> frozenset[int] | None:
+        """Return the inputs whose vectors are stored; None: all."""
+        kept = self.options.get("kept_inputs")
+        return None if kept is None else frozenset(kept)
+
     def write(self, folder: Path) -> None:
         files.write_json(folder / NAME, plain(asdict(self)))
 
@@ -137,15 +156,18 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
     return Manifest(
         **{
             **raw,
-            "towers": tuple(
-                Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw["towers"]
-            ),
+            "towers": towers_from(raw["towers"]),
             "streams": tuple(raw["streams"]),
             "keep": tuple(raw["keep"]),
             "shards": tuple(Shard(**shard) for shard in raw["shards"]),
             "receipt": receipt_from(receipt),
         }
     )
+
+
+def towers_from(raw: list[dict[str, Any]]) -> tuple[Tower, ...]:
+    """Read the towers of a model from JSON."""
+    return tuple(Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw)
 
 
 def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:
@@ -165,6 +187,7 @@ def receipt_from(raw: dict[str, Any]) -> Receipt:
             "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
             "missing": tuple(raw["missing"]),
             "not_taken": tuple(raw.get("not_taken", ())),
+            **{name: Rows(**raw[name]) for name in ("tried", "run") if raw.get(name)},
         }
     )
 

@@ -72,6 +72,8 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
     skipped = atlas.manifest.options.get("skipped") or []
     if skipped:
         notes.append(f"left out, since they cannot be opened: {', '.join(map(str, skipped))}")
+    if atlas.manifest.kept_inputs is not None:
+        notes.append(f"scores are of all {len(atlas)} inputs; {atlas.kept_words()}")
     maps, unreadable = map_infos(atlas)
     return wire.About(
         title=atlas.manifest.model, model=atlas.manifest.model,

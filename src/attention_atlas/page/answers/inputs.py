@@ -49,6 +49,7 @@ def _columns(frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.TokenColu
     columns = (frame[name].tolist() for name in ("text", "id", "special"))
     entry = [known.setdefault(token, len(known)) for token in zip(*columns, strict=True)]
     raw = [text for text, _, _ in known]
+    ids = [number for _, number, _ in known]
     special = [flag for _, _, flag in known]
     readable = shown(raw, special)
     marks = [
@@ -58,7 +59,7 @@ def _columns(frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.TokenColu
     patches = bool((frame["row"] >= 0).any() or (frame["column"] >= 0).any())
     generated = int((frame["position"] >= prompt).sum()) if prompt >= 0 else 0
     return wire.TokenColumns(
-        readable if prettify else [visible(text) for text in raw], raw, np.array([number for _, number, _ in known], np.int32),
+        readable if prettify else [visible(text) for text in raw], raw, np.array(ids, np.int32),
         np.array(special, np.uint8), np.array(marks, np.uint8), np.array(entry, small),
         frame["segment"].to_numpy(np.int16), frame["word"].to_numpy(np.int32),
         frame["row"].to_numpy(np.int32) if patches else None,

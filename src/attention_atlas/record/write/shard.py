@@ -28,9 +28,10 @@ from attention_atlas.record.write.batches import WORTH, Numbered, batches
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.generation import prompt_length, watch_writing
 from attention_atlas.record.write.plan import CapturePlan
-from attention_atlas.record.write.rounding import check_batch
+from attention_atlas.record.write.rounding import check_batch, strongest_weights
 from attention_atlas.record.write.shard_tables import ShardRows, input_tokens, made_streams, tables
 from attention_atlas.record.write.shard_tensors import ShardPieces
+from attention_atlas.store.manifest import Rows
 from attention_atlas.store.parts import Contents
 
 
@@ -61,7 +62,11 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     """Run the model over some inputs in batches; return the run."""
     plan, capturing = bench.plan, bench.plan.capturing
     # Weights must be as exact as possible when they are asked for, so then nothing is rounded.
-    light = Lighten(fine=set(plan.fine), everything="weights" in capturing.keep)
+    light = Lighten(
+        fine=set(plan.fine),
+        everything="weights" in capturing.keep,
+        seed=capturing.seed + min(numbers, default=0),
+    )
     items = [(number, corpus.encode(number)) for number in numbers]
     one_by_one = plan.alone or capturing.generate
     size = 1 if one_by_one else capturing.batch_size
@@ -94,13 +99,23 @@ class ShardRun:
         self.survey = Survey(bench.loaded, plain, dict(bench.plan.trusted), bench.orders)
         self.pieces = ShardPieces(bench.plan.capturing.keep)
         self.rows = ShardRows()
-        self.run_error = 0.0
+        self.run_error, self.compared = 0.0, Rows(0, 0)
+        self.strongest: dict[str, dict[str, Any]] = {}  # weights of cut inputs, by input and layer
 
-    def contents(self) -> Contents:
-        """Return the tensors and tables of the shard."""
-        facts = {"run_error": self.run_error, "fine": sorted(self.light.fine)}
+    def contents(self, everything: bool = False) -> Contents:
+        """Return the tensors and tables of the shard.
+
+        everything  the tensors of all inputs, not only of those whose vectors are kept
+        """
+        facts = {
+            "run_error": self.run_error,
+            "rows": vars(self.compared),
+            "strongest": self.strongest,
+            "fine": sorted(self.light.fine),
+        }
         shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
-        return Contents(self.pieces.tensors(), shard_tables, facts)
+        tensors = self.pieces.tensors(None if everything else self.plan.kept)
+        return Contents(tensors, shard_tables, facts)
 
     def add(self, batch: list[Numbered]) -> None:
         """Run a batch and keep its pieces and tokens."""
@@ -114,6 +129,7 @@ class ShardRun:
         if self.stack is not None:
             self.stack.numbers = tuple(number for number, _ in batch)
             self.stack.own = frozen(self.stack.numbers, self.corpus.given)
+        self.light.told = any(number in self.plan.cut for number, _ in batch)
         calls, streams = self._observe(tensors, items)
         if self.plan.capturing.generate:
             real = {}
@@ -121,12 +137,14 @@ class ShardRun:
         if len(items) > 1:
             refuse_hidden_pads(self.loaded.model, layers, self.plan.ends, real)
         layers = [layer for layer in layers if (layer.tower_key, layer.number) in self.plan.exact]
-        error, coarse = check_batch(layers, self.plan, real)
-        self.run_error = worst(self.run_error, error)
-        if not self.light.everything and coarse - self.light.fine:
-            self.light.fine |= coarse
+        checked = check_batch(layers, self.plan, real)
+        self.run_error = worst(self.run_error, checked.error)
+        if not self.light.everything and checked.coarse - self.light.fine:
+            self.light.fine |= checked.coarse
             self.add(batch)  # again, without rounding these modules
             return
+        self.compared += checked.rows
+        self.strongest |= strongest_weights(layers, self.plan, [n for n, _ in batch], real)
         self._keep(layers, batch, real)
         made = made_streams(layers, self.plan, len(batch))
         for row, (number, item) in enumerate(batch):

@@ -61,8 +61,8 @@ export const about = (towers = ["decoder"]): About => ({
   no_edits: "there is no model to edit",
   predicts: "",
   inputs: [
-    { number: 0, label: "a", kind: "text", second: false },
-    { number: 1, label: "b", kind: "text", second: false },
+    { number: 0, label: "a", kind: "text", second: false, tokens: 5 },
+    { number: 1, label: "b", kind: "text", second: false, tokens: 5 },
   ],
   towers: towers.map((name) => ({
     name,

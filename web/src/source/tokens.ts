@@ -25,7 +25,7 @@ export function tokensIn(stream: Stream): TokenInfo[] {
 }
 
 /** The tokens of a stream by its name; none if the input lacks it. */
-export function tokensOfStream(input: InputInfo | undefined, name: string): TokenInfo[] {
+export function tokensOfStream(input: InputInfo | undefined, name: string | undefined): TokenInfo[] {
   const stream = input?.streams.find((known) => known.name === name);
   return stream ? tokensIn(stream) : [];
 }

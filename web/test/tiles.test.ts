@@ -159,9 +159,13 @@ describe("cells", () => {
   });
 
   test("tell how much of the attention has a colour that can be seen", () => {
-    const { seen, all } = seenOf([cells], "strongest");
+    const whole = { top: 0, left: 0, bottom: 4, right: 4 };
+    const { seen, all } = seenOf([cells], "strongest", whole);
     expect(all).toBeCloseTo(1.3220002, 4);
     expect(seen / all).toBeCloseTo(1.322 / 1.3220002, 6);
+    const lower = seenOf([cells], "mean", { ...whole, top: 2, left: 2 });
+    expect(lower.all).toBeCloseTo(2e-7, 8);
+    expect(lower.seen).toBe(0);
   });
 });
 

@@ -16,8 +16,6 @@ export interface Cells extends TileName {
 
 /** Steps of the colour scale below this cannot be seen on the page. */
 const FAINT = 8;
-/** The weight of the faintest colour. */
-export const FAINTEST_SEEN = (FAINT / 255) ** 2;
 
 /** What one cell holds, and which tokens it covers. */
 export interface Reading {
@@ -71,18 +69,43 @@ export function readCell(cells: Cells, row: number, column: number, extent: Exte
   };
 }
 
-/** Sum the attention of some tiles: all of it, and that in cells with a colour that can be seen. */
-export function seenOf(tiles: readonly Cells[], pooled: Pooled): { seen: number; all: number } {
+/** A part of the pattern, in weights; the ends are not in it. */
+export interface Bounds {
+  top: number;
+  left: number;
+  bottom: number;
+  right: number;
+}
+
+export interface Seen {
+  seen: number;
+  all: number;
+}
+
+/** Sum the attention of the cells in view: all of it, and that of cells with a colour that can be seen. */
+export function seenOf(tiles: readonly Cells[], pooled: Pooled, bounds: Bounds): Seen {
   const out = { seen: 0, all: 0 };
-  for (const cells of tiles) {
-    const steps = stepsOf(cells, pooled);
-    const { data } = cells.packet.mass;
-    const unit = cells.packet.most / UNIT ** 2;
-    for (let at = 0; at < data.length; at++) {
-      const mass = data[at] * data[at] * unit;
+  for (const cells of tiles) addSeen(out, cells, pooled, bounds);
+  return out;
+}
+
+function addSeen(out: Seen, cells: Cells, pooled: Pooled, bounds: Bounds): void {
+  const { packet, level } = cells;
+  const [high, wide] = packet.mass.shape;
+  const shown = (pooled === "strongest" ? packet.strongest : packet.mass).data;
+  const least = ((FAINT - 0.5) / 255 / Math.sqrt(factorOf(cells, pooled))) * UNIT;
+  const unit = packet.most / UNIT ** 2;
+  const range = (first: number, end: number, tile: number, count: number): [number, number] => [
+    Math.max(0, Math.floor(first / 2 ** level) - tile * SIDE),
+    Math.min(count, Math.ceil(end / 2 ** level) - tile * SIDE),
+  ];
+  const [top, bottom] = range(bounds.top, bounds.bottom, cells.row, high);
+  const [left, right] = range(bounds.left, bounds.right, cells.column, wide);
+  for (let y = top; y < bottom; y++) {
+    for (let at = y * wide + left; at < y * wide + right; at++) {
+      const mass = packet.mass.data[at] ** 2 * unit;
       out.all += mass;
-      if (steps[at] >= FAINT) out.seen += mass;
+      if (shown[at] >= least) out.seen += mass;
     }
   }
-  return out;
 }

@@ -9,7 +9,7 @@ import type { Tiling } from "./tiling.svelte";
 
 /** Room for the names of tokens: left of the rows, above the columns. */
 export const LEFT = 104;
-export const TOP = 84;
+export const TOP = 94;
 
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 /** Letters that fit beside an axis. */

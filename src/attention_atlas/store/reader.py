@@ -19,13 +19,16 @@ import pandas as pd
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.head_weights import ComputedWeights, StoredWeights
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
+from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import HeldTensors, ShardFile
+from attention_atlas.store.tiles import Overview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
 _PLURAL = {"query": "queries", "key": "keys", "value": "values"}
@@ -51,6 +54,7 @@ class StoredAtlas:
         self._just_written = just_written  # by this run, so checksums need not be compared
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
+        self._pyramids = Pyramids()
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
     @classmethod
@@ -223,6 +227,43 @@ class StoredAtlas:
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
         """Return the weights of all heads of a layer, float32 (H, N, M)."""
         return self.rows(input, layer, tower)
+
+    # Tiles of long inputs --------------------------------------------------------------------
+
+    def tile(
+        self, input: int, head: str | Head, level: int, row: int, column: int,
+        without: Without = (),
+    ) -> Tile:  # fmt: skip
+        """Return one tile of a head: 256 × 256 cells, each of 2^level × 2^level weights.
+
+        without  keys to take out, or "sinks"; rows are then softmaxes over the keys that are left
+        """
+        return self.pyramid(input, head, without).tile(level, row, column)
+
+    def overview(
+        self, input: int = 0, head: str | Head = "L0H0", sampled: bool = False,
+        without: Without = (),
+    ) -> Overview:  # fmt: skip
+        """Return a whole head of a long input in one tile, from all rows or from every 16th."""
+        pyramid = self.pyramid(input, head, without)
+        return pyramid.sampled if sampled else pyramid.overview()
+
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        """Return all levels of tiles of a head; nothing is computed before it is asked for."""
+        tower, layer, number = self._find(head)
+        stored = self._stored(input, tower, layer)
+        m = stored.size(input)[1]
+        keys = removed(without, lambda: self.pyramid(input, head), m) if len(without) else ()
+
+        def make() -> Pyramid:
+            if stored.has("weights"):
+                return Pyramid(StoredWeights(stored, input, number, keys), keys)
+            self._need(stored, "query", "key")
+            return Pyramid(ComputedWeights(stored, input, number, keys), keys)
+
+        return self._pyramids.get((input, tower.name, layer.layer, number, keys), make)
+
+    # Vectors ---------------------------------------------------------------------------------
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         """Return the queries of a head (N, D), of one input or of all inputs in token order."""

@@ -2,8 +2,8 @@
 
 Only here do stored queries, keys, forms, sinks and soft caps become weights. A softmax needs its
 whole row, so R rows and C columns of M keys cost R × M, a chunk at a time, but never all N × M of
-an input. Columns are selected last. (If the log-sum-exp of each row were stored, the keys of other
-columns need not be read; `_recomputed` is the place for that.)
+an input. Columns are selected last. (Where the log-sum-exp of each row is stored, `lse`, a single
+weight needs one query and one key.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -95,7 +95,7 @@ class StoredLayer:
             return full if columns is None else full[:, :, columns]
         columns = np.arange(m) if columns is None else columns
         weights = np.zeros((len(heads), len(rows), len(columns)), np.float32)
-        for block, queries, keys in self._spans(input):
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
             column_places = np.flatnonzero((columns >= keys.start) & (columns < keys.stop))
             if not column_places.size:
@@ -106,15 +106,28 @@ class StoredLayer:
                 weights[np.ix_(head_places, row_places, column_places)] = chunk
         return weights
 
+    def lse(self, input: int, heads: Ints, rows: Ints | None = None) -> Float32 | None:
+        """Return the log-sum-exp of the logits of some rows, (H, R), or None if it is not stored.
+
+        The model computed it; the weight of a key is exp(logit − lse). It differs from that of the
+        stored vectors as far as these were rounded.
+        """
+        if not self.has("lse"):
+            return None
+        blocks = self._blocks(input)
+        first, end = self._starts[[blocks.start, blocks.stop], 0].tolist()
+        span = slice(first, end) if rows is None else rows + first
+        return self._read("lse", heads, span).astype(np.float32)
+
     def seen(self, input: int, heads: Ints, rows: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Return which keys any of some heads may look at, bool (R, M)."""
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
         seen = np.zeros((len(rows), m), bool)
-        for block, queries, keys in self._spans(input):
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
             if inside.size:
-                form = self._form(block, heads, rows[inside] - queries.start)
+                form = self.form(block, heads, rows[inside] - queries.start)
                 seen[inside, keys.start : keys.stop] = form.visible(len(inside), len(keys)).any(0)
         return seen
 
@@ -125,10 +138,10 @@ class StoredLayer:
         if (self.table[self._blocks(input), 6] < 0).all():  # no block has a bias
             return None
         added = np.zeros((len(heads), len(rows), m), np.float32)
-        for block, queries, keys in self._spans(input):
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
             if inside.size:
-                form = self._form(block, heads, rows[inside] - queries.start)
+                form = self.form(block, heads, rows[inside] - queries.start)
                 bias = form.added(len(queries), len(keys))
                 if bias is not None:
                     added[:, inside, keys.start : keys.stop] = bias
@@ -162,10 +175,11 @@ class StoredLayer:
             self._read("query", heads, rows + q),
             key if np.array_equal(heads, whole) else key[place],
             scale=self.layer.scale, softcap=self.layer.softcap, sink=self.sink(heads),
-            form=self._form(block, heads, rows),
+            form=self.form(block, heads, rows),
         )  # fmt: skip
 
-    def _form(self, block: int, heads: Ints, rows: Ints) -> Form:
+    def form(self, block: int, heads: Ints, rows: Ints) -> Form:
+        """Return the mask and bias of a block for some heads and some of its rows."""
         return unpack_form(self.table[block], self.tensors, heads, rows)
 
     def _read(self, what: str, entries: Ints, span: Ints | slice) -> Array:
@@ -177,7 +191,7 @@ class StoredLayer:
         first, last = np.searchsorted(self.table[:, 0], [input, input + 1])
         return range(int(first), int(last))
 
-    def _spans(self, input: int) -> Iterator[tuple[int, range, range]]:
+    def spans(self, input: int) -> Iterator[tuple[int, range, range]]:
         """Yield each block of an input with its rows and its columns of that input."""
         blocks = self._blocks(input)
         starts = self._starts[blocks.start : blocks.stop + 1, :2]

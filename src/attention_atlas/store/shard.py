@@ -5,6 +5,10 @@ For each tower and layer (for example `encoder.L3`):
     encoder.L3.query   (H, n, D)   all queries of the shard's inputs, input by input
     encoder.L3.key     (G, m, D)   G groups; head h reads group h // (H / G)
     encoder.L3.value   (G, m, E)
+    encoder.L3.lse     (H, n)      float32, log-sum-exp of the logits of each query, as the model
+                                   had them: natural logarithm, with scale, soft cap, bias, mask
+                                   and sink; log m for a query that sees no key. A weight is
+                                   exp(logit − lse). Absent where it was not to be had
     encoder.L3.blocks  (B, 7)      one row per softmax: input, n, m, low, high, mask, bias
     encoder.L3.sink    (H,)        where the layer has sinks
     encoder.L3.weights (H, Σ n·m)  only if weights were asked for, or the model gives nothing else

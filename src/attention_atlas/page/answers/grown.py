@@ -14,8 +14,10 @@ from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edited import EditedInputs, is_edited
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.pyramids import Without
 from attention_atlas.store.reader import StoredAtlas, Terms
 from attention_atlas.store.rows import Float32
+from attention_atlas.store.tiles import Pyramid
 
 
 class Grown(StoredAtlas):
@@ -85,6 +87,12 @@ class Grown(StoredAtlas):
     ) -> Float32:
         home, number = self._home(input)
         return home.rows(number, layer, tower, heads, rows, columns)
+
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        home, number = self._home(input)
+        if home is self.base:
+            return super().pyramid(number, head, without)
+        return home.pyramid(number, head, without)
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)

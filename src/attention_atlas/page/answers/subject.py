@@ -9,6 +9,8 @@ import pandas as pd
 
 from attention_atlas.names.head import Head
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.pyramids import Without
+from attention_atlas.store.tiles import Pyramid
 
 
 class Weighted(Protocol):
@@ -40,6 +42,7 @@ class Subject(Weighted, Protocol):
     def layer_weights(
         self, input: int = 0, layer: int = 0, tower: str | None = None
     ) -> npt.NDArray[np.float32]: ...
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid: ...
     def weights(
         self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
     ) -> npt.NDArray[np.float32]: ...

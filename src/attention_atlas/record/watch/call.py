@@ -31,6 +31,7 @@ class Call:
     sink: Tensor | None = None  # (H,)
     weights: Tensor | None = None  # (B, H, N, M) the model's own, where it gave them
     output: Tensor | None = None  # (B, N, H, E) before the output projection
+    lse: Tensor | None = None  # (B, H, N) float32: log-sum-exp of what enters each softmax
     unknown: tuple[str, ...] = ()  # keyword arguments whose meaning we do not know
     rounding: float = 0.0  # how exactly `bias` is known: the tracer finds it by subtraction
     samples: tuple["Sample", ...] = ()  # rows as the model had them, when the rest is rounded
@@ -65,6 +66,7 @@ class Call:
             causal=False,
             weights=None,
             output=None if self.output is None else selected(self.output)[:, rows],
+            lse=None if self.lse is None else selected(self.lse)[:, :, rows],
         )
 
     def logits(self, half: bool = False) -> Tensor:

@@ -19,6 +19,7 @@ from attention_atlas.names.errors import ModelError
 from attention_atlas.record.watch import registry
 from attention_atlas.record.watch.call import spread
 from attention_atlas.record.watch.location import Location, Site, Surroundings
+from attention_atlas.record.watch.log_sum_exp import WatchedKernel
 from attention_atlas.record.watch.setting import Setting
 
 
@@ -41,6 +42,7 @@ class Passing:
     weights: Tensor | None = None  # (B, H, N, M), in `after`, unless fused
     output: Tensor = field(init=False)  # (B, N, H, E), in `after`, before the output projection
     own_weights: Tensor | None = None  # the model's own, where a hook replaced them
+    lse: Tensor | None = None  # (B, H, N) log-sum-exp of each row, in `after`, where it is known
 
 
 class Hook(Protocol):
@@ -65,6 +67,7 @@ class Door:
 
     way        "named": our function under our own name; "eager": under the name "eager"
     fast       run torch's fused attention, as a plain run does; else the model's own eager code
+    sums       let fused attention tell the log-sum-exp of each row
     seed, gradients, free  as in Setting
     """
 
@@ -75,6 +78,7 @@ class Door:
         *,
         way: str = "named",
         fast: bool = False,
+        sums: bool = False,
         seed: int = 0,
         gradients: bool = False,
         free: bool = False,
@@ -82,6 +86,7 @@ class Door:
         registry.register()
         self.hooks = hooks
         self.fast = fast and not any(hook.needs_weights for hook in hooks)
+        self._sums = sums
         self._by_eager = way == "eager"
         ours = registry.FAST if self.fast else registry.EAGER
         name = "eager" if self._by_eager else ours
@@ -112,11 +117,7 @@ class Door:
         passing = Passing(*where, module, self.fast, query, key, value, mask, options)
         for hook in self.hooks:
             hook.before(passing)
-        run = registry.fused if self.fast else registry.own_eager
-        output, weights = run(
-            module, passing.query, passing.key, passing.value, passing.mask, **passing.options
-        )
-        passing.output, passing.weights = output, weights
+        self._run(passing)
         for hook in self.hooks:
             output, weights = passing.output, passing.weights
             hook.after(passing)
@@ -126,6 +127,19 @@ class Door:
                 if passing.output is output:
                     passing.output = _moved(passing)
         return passing.output, passing.weights
+
+    def _run(self, passing: Passing) -> None:
+        """Run the attention of one call; set its output, and its weights or log-sum-exp."""
+        tensors = (passing.query, passing.key, passing.value, passing.mask)
+        if not self.fast:
+            attended = registry.own_eager(passing.module, *tensors, **passing.options)
+        elif self._sums:
+            with WatchedKernel() as kernel:
+                attended = registry.fused(passing.module, *tensors, **passing.options)
+            passing.lse = kernel.rows(passing.query)
+        else:
+            attended = registry.fused(passing.module, *tensors, **passing.options)
+        passing.output, passing.weights = attended
 
 
 def _moved(passing: Passing) -> Tensor:

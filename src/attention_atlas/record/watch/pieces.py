@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import LayerCalls
+from attention_atlas.record.watch.log_sum_exp import with_unseen_rows
 from attention_atlas.store.form import CAUSAL, FULL, Form, compress
 
 Term = npt.NDArray[np.float32] | npt.NDArray[np.bool_]
@@ -44,6 +45,7 @@ class Piece:
     form: Form
     weights: Tensor | None  # (H, n, m) the model's own
     output: Tensor | None  # (H, n, E)
+    lse: Tensor | None = None  # (H, n)
 
 
 @dataclass
@@ -99,7 +101,14 @@ def _piece(call: Call, row: int, queries: Places, keys: Places, forms: Forms) ->
         form=forms.of(call, row, queries, keys),
         weights=None if call.weights is None else call.weights[row][:, queries][..., keys],
         output=None if call.output is None else call.output[row].transpose(0, 1)[:, queries],
+        lse=_lse(call, row, queries, keys),
     )
+
+
+def _lse(call: Call, row: int, queries: Places, keys: Places) -> Tensor | None:
+    if call.lse is None:
+        return None
+    return with_unseen_rows(call.lse[row][:, queries], len(call.key[0, 0, keys]))
 
 
 def _form(call: Call, row: int, queries: Places, keys: Places) -> Form:
@@ -156,7 +165,15 @@ def _joined(layer: LayerCalls) -> Piece:
         form=compress(_stacked(calls, _additive, key.shape[1], cross, -np.inf)),
         weights=weights,
         output=None,
+        lse=_joined_lse(calls),
     )
+
+
+def _joined_lse(calls: list[Call]) -> Tensor | None:
+    everything = slice(None)
+    rows = [_lse(call, 0, everything, everything) for call in calls]
+    known = [part for part in rows if part is not None]
+    return torch.cat(known, 1) if len(known) == len(rows) else None
 
 
 def _own(call: Call) -> npt.NDArray[np.float32]:

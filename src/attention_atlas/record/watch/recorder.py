@@ -1,12 +1,14 @@
 """What is recorded of each attention call that passes through the door?"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.door import Passing
+from attention_atlas.record.watch.log_sum_exp import from_weights
 from attention_atlas.record.watch.set_weights import with_weights
 
 # Arguments that change nothing about the weights beyond what mask, scale, soft cap, bias and sink
@@ -44,7 +46,7 @@ _KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux", "scaling", "dropout"}
 class Recorder:
     """A hook that records each attention call as a Call.
 
-    detail  keep the model's own weights as well
+    detail  keep the model's own weights; else the log-sum-exp of each row, where it is known
     light   a function that reduces each call to what is kept; None keeps all of it
     """
 
@@ -83,11 +85,14 @@ class Recorder:
             sink=None if sink is None else sink.reshape(-1),
             weights=_detached(passing.weights) if self.needs_weights else None,
             output=_detached(passing.output),
+            lse=_detached(passing.lse),
             unknown=tuple(sorted(name for name in options if _is_unknown(name, options[name]))),
         )
-        if passing.own_weights is None or passing.weights is None:
+        if passing.own_weights is not None and passing.weights is not None:
+            call = with_weights(call, passing.own_weights.detach(), passing.weights.detach())
+        if self.needs_weights or passing.weights is None:
             return call
-        return with_weights(call, passing.own_weights.detach(), passing.weights.detach())
+        return replace(call, lse=from_weights(call, passing.weights.detach()))
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

@@ -21,6 +21,7 @@ from attention_atlas.names.errors import ModelError
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.door import Hook, Passing
 from attention_atlas.record.watch.location import Location
+from attention_atlas.record.watch.log_sum_exp import from_weights
 from attention_atlas.record.watch.trail import (
     Trail,
     einsum_value,
@@ -156,19 +157,21 @@ class Tracer(TorchFunctionMode):
             return out
         added = four(logits.float() - product)
         rounding = 1e-6 * max(1.0, float(product.abs().max()))
-        self._add(
-            Call(
-                query=query.detach(),
-                key=key.detach(),
-                value=values.detach(),
-                scale=trail.scale,
-                bias=None if added is None else added.detach(),
-                weights=_detached(four(weights)) if self.detail else None,
-                output=_detached(heads_of(out)),
-                rounding=rounding,
-                **self._at(module),
-            )
+        own = _detached(four(weights))
+        call = Call(
+            query=query.detach(),
+            key=key.detach(),
+            value=values.detach(),
+            scale=trail.scale,
+            bias=None if added is None else added.detach(),
+            weights=own if self.detail else None,
+            output=_detached(heads_of(out)),
+            rounding=rounding,
+            **self._at(module),
         )
+        if own is not None and not self.detail:
+            call = replace(call, lse=from_weights(call, own))
+        self._add(call)
         return self._changed(module, out, heads_of, (query, key, values))
 
     def _fused(

@@ -57,7 +57,7 @@ def watching(
     if way == "trace":
         return _traced(model, detail, light, seed, late)
     recorder = Recorder(detail=detail, light=light)
-    door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, seed=seed)
+    door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, sums=not detail, seed=seed)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
         recorder.take()  # forget the calls of a failed batch

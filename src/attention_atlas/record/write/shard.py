@@ -166,5 +166,5 @@ class ShardRun:
 
 def _without_tensors(call: Call) -> Call:
     """Return a call with a layer's constants, but without its tensors, to free the memory."""
-    return replace(call, weights=None, output=None, mask=None, bias=None, samples=(),
+    return replace(call, weights=None, output=None, lse=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

@@ -64,6 +64,9 @@ class ShardPieces:
                 for what in ("query", "key", "value"):
                     if what in self.keep:
                         out[f"{stem}.{what}"] = Joined([getattr(p, what) for p in parts])
+                sums = [piece.lse for piece in parts if piece.lse is not None]
+                if len(sums) == len(parts) and {"query", "key"} <= set(self.keep):
+                    out[f"{stem}.lse"] = Joined(sums)
             if "weights" in self.keep or not parts[0].query.shape[-1]:
                 out[f"{stem}.weights"] = np.concatenate(
                     [_flat_weights(piece, call) for piece in parts], axis=1
@@ -77,15 +80,15 @@ class ShardPieces:
 
 
 class Joined:
-    """Vectors (H, Σ n, D) of many inputs, joined only when they are written.
+    """Vectors (H, Σ n, D) or numbers (H, Σ n) of many inputs, joined only when they are written.
 
     Until then memory holds them once. They are float32 if any of them is, else fp16.
     """
 
     def __init__(self, vectors: list[Tensor]):
         self.vectors = vectors
-        heads, _, width = vectors[0].shape
-        self.shape = (heads, sum(v.shape[1] for v in vectors), width)
+        heads, _, *width = vectors[0].shape
+        self.shape = (heads, sum(v.shape[1] for v in vectors), *width)
         fine = any(v.dtype != torch.float16 for v in vectors)
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if fine else np.float16)
         self.itemsize = self.dtype.itemsize

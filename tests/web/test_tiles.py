@@ -57,7 +57,10 @@ def open_long(page: Page, address: str) -> Open:
     def go(hash: str = "view=heat", ready: str = READY) -> Page:
         page.goto(f"{address}#tab=text&input=1&{hash}")
         page.wait_for_selector(ready)
-        page.keyboard.press("x")  # the hints
+        page.keyboard.press("x")
+        # The hints go, and the map gets their room.
+        expect(page.get_by_test_id("hints")).to_have_count(0)
+        page.wait_for_selector(ready)
         return page
 
     return go

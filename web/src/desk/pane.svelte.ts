@@ -118,7 +118,8 @@ export class Pane {
   }
 
   get failure(): string | undefined {
-    return this.failed ?? (this.long && this.windows.failure ? this.windows.failure : undefined);
+    if (this.long) return this.windows.noInput || this.windows.failure || undefined;
+    return this.failed;
   }
 
   /** List all tokens of one side, shown or not. */

@@ -3,6 +3,7 @@ import { inside, startWithin, windowAround, WIDE, type Window } from "../tiles/w
 import { tokensOfStream } from "../source/tokens";
 import { LONG_INPUT, type About, type InputInfo } from "../source/wire";
 import type { Desk } from "./desk.svelte";
+import { sentence } from "./pane.svelte";
 import { placeOf, type Scene } from "./store";
 
 /** Tell whether an input is too long to be shown whole. */
@@ -10,9 +11,13 @@ export function isLong(about: About, input: number | null): boolean {
   return (about.inputs.find(({ number }) => number === input)?.tokens ?? 0) > LONG_INPUT;
 }
 
+const SAVED = "lines of a long input need a server; open the atlas with attention-atlas serve";
+
 export class Windows {
   info: InputInfo | undefined = $state.raw();
   private loaded: Scene | undefined = $state.raw();
+  /** Why the input, or the window, cannot be had. */
+  noInput = $state("");
   failure = $state("");
   /** Stays where it is while the picked token is inside, so that a click does not move what was clicked. */
   private held: Window = { rows: 0, columns: 0 };
@@ -66,11 +71,11 @@ export class Windows {
 
   private loadInput(): void {
     const number = this.input();
-    this.failure = "";
+    this.noInput = "";
     if (number === null) return void (this.info = this.loaded = undefined);
     this.desk.store.ask("input", number).then(
       (info) => number === this.input() && (this.info = info),
-      (error: unknown) => number === this.input() && (this.failure = String((error as Error).message)),
+      (error: unknown) => number === this.input() && (this.noInput = sentence(error)),
     );
   }
 
@@ -79,10 +84,11 @@ export class Windows {
     const number = this.input();
     const { tower, place } = this.desk;
     if (number === null || at === null || !this.needed()) return;
+    this.failure = "";
     const span = (axis: keyof Window) => `${at[axis]}-${Math.min(counts[axis], at[axis] + WIDE) - 1}`;
     this.desk.store.scene(number, tower, place.layer, span("rows"), span("columns")).then(
       (scene) => at === this.at && (this.loaded = scene),
-      (error: unknown) => at === this.at && (this.failure = String((error as Error).message)),
+      (error: unknown) => at === this.at && (this.failure = this.desk.source.live ? sentence(error) : SAVED),
     );
   }
 }

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.store.cores import each
-from attention_atlas.store.head_weights import WIDE, HeadWeights, pieces
+from attention_atlas.store.head_weights import ROWS, WIDE, HeadWeights, pieces
 from attention_atlas.store.pooling import faint_mass, halved, levels
 from attention_atlas.store.rows import Float32
 
-ROWS = 256  # of a band
 Float64 = npt.NDArray[np.float64]
 
 

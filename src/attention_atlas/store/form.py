@@ -76,7 +76,7 @@ class Form:
     def visible_in(self, columns: range) -> Bools | None:
         """Return which of some keys `rows` may see, (H or 1, R, C); None: every row sees all."""
         rows = self._rows(0)
-        nearest, farthest = int(rows[0]) - columns[-1], int(rows[-1]) - columns[0]
+        nearest, farthest = int(rows.min()) - columns[-1], int(rows.max()) - columns[0]
         seen: Bools | None = None
         if nearest < self.low or farthest > self.high:
             offset = rows[:, None] - np.arange(columns.start, columns.stop)

@@ -13,10 +13,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from attention_atlas.store.cores import each
 from attention_atlas.store.form import Form, Ints
 from attention_atlas.store.products import Products
 from attention_atlas.store.rows import Float32, StoredLayer
 
+ROWS = 256  # of a band
 WIDE = 1024  # columns of a piece; with 256 rows it stays in a processor's second cache
 _NOTHING = np.float32(-np.inf)
 _LOWEST = -1e30  # the largest logit of a row of which no key was seen yet
@@ -130,7 +132,8 @@ class ComputedWeights:
         self._gone = np.zeros(self.m, bool)
         self._gone[list(without)] = True
         self._spans = list(stored.spans(input))
-        self._lse = np.full(self.n, np.nan, np.float32)
+        known = None if without else stored.lse(input, self._head)
+        self._lse = np.full(self.n, np.nan, np.float32) if known is None else known[0].copy()
 
     @property
     def bytes(self) -> int:
@@ -140,7 +143,7 @@ class ComputedWeights:
         """Return some rows, with their log-sum-exp."""
         parts = list(self._parts(rows))
         for part in parts:
-            if np.isnan(self._lse[part.rows]).any():
+            if np.isnan(self._lse[part.rows]).any() or part.blank.any():
                 self._lse[part.rows] = self._log_sums(part)
         return ComputedBand(self, parts, len(rows))
 
@@ -226,6 +229,13 @@ class ComputedBand:
                 place = slice(start - columns.start, stop - columns.start)
                 weights[part.place, place] = self.head.weights(part, range(start, stop))
         return weights
+
+
+def window(head: HeadWeights, rows: range, columns: range) -> Float32:
+    """Return the weights (R, C) of some rows and columns, computed a band of rows at a time."""
+    tops = range(rows.start, rows.stop, ROWS)
+    bands = [np.arange(top, min(top + ROWS, rows.stop)) for top in tops]
+    return np.concatenate(each(lambda band: head.band(band).piece(columns), bands))
 
 
 def pieces(columns: range, width: int) -> Iterator[range]:

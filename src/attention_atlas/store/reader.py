@@ -19,7 +19,7 @@ import pandas as pd
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
-from attention_atlas.store.head_weights import ComputedWeights, StoredWeights
+from attention_atlas.store.head_weights import ComputedWeights, HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
@@ -31,6 +31,7 @@ from attention_atlas.store.shard import HeldTensors, ShardFile
 from attention_atlas.store.tiles import Overview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
+Bools = npt.NDArray[np.bool_]
 _PLURAL = {"query": "queries", "key": "keys", "value": "values"}
 
 
@@ -248,20 +249,44 @@ class StoredAtlas:
         pyramid = self.pyramid(input, head, without)
         return pyramid.sampled if sampled else pyramid.overview()
 
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> Float32:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns of a layer of a long input.
+
+        With a stored log-sum-exp no other columns are computed; `rows` computes whole rows.
+        """
+        in_tower = self._tower(tower or "")
+        about = self._layer(in_tower, layer)
+        numbers = indexes(heads, about.heads, "heads").tolist()
+        parts = [self._head_weights(input, in_tower, about, head) for head in numbers]
+        return np.stack([window(part, rows, columns) for part in parts])
+
+    def seen(self, input: int, head: str | Head, rows: range, columns: range) -> Bools:
+        """Return which of some columns some rows may look at, (R, C)."""
+        tower, layer, number = self._find(head)
+        numbers = np.arange(rows.start, rows.stop)
+        return self._stored(input, tower, layer).seen(input, np.array([number]), numbers, columns)
+
     def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
         """Return all levels of tiles of a head; nothing is computed before it is asked for."""
         tower, layer, number = self._find(head)
-        stored = self._stored(input, tower, layer)
-        m = stored.size(input)[1]
+        m = self._stored(input, tower, layer).size(input)[1]
         keys = removed(without, lambda: self.pyramid(input, head), m) if len(without) else ()
+        return self._pyramids.get(
+            (input, tower.name, layer.layer, number, keys),
+            lambda: Pyramid(self._head_weights(input, tower, layer, number, keys), keys),
+        )
 
-        def make() -> Pyramid:
-            if stored.has("weights"):
-                return Pyramid(StoredWeights(stored, input, number, keys), keys)
-            self._need(stored, "query", "key")
-            return Pyramid(ComputedWeights(stored, input, number, keys), keys)
-
-        return self._pyramids.get((input, tower.name, layer.layer, number, keys), make)
+    def _head_weights(
+        self, input: int, tower: Tower, layer: Layer, head: int, without: Sequence[int] = ()
+    ) -> HeadWeights:
+        stored = self._stored(input, tower, layer)
+        if stored.has("weights"):
+            return StoredWeights(stored, input, head, without)
+        self._need(stored, "query", "key")
+        return ComputedWeights(stored, input, head, without)
 
     # Vectors ---------------------------------------------------------------------------------
 

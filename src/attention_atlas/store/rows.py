@@ -119,16 +119,22 @@ class StoredLayer:
         span = slice(first, end) if rows is None else rows + first
         return self._read("lse", heads, span).astype(np.float32)
 
-    def seen(self, input: int, heads: Ints, rows: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Return which keys any of some heads may look at, bool (R, M)."""
+    def seen(
+        self, input: int, heads: Ints, rows: Ints | None = None, columns: range | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Return which keys, or some of them, any of some heads may look at, bool (R, C)."""
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
-        seen = np.zeros((len(rows), m), bool)
+        columns = range(m) if columns is None else columns
+        seen = np.zeros((len(rows), len(columns)), bool)
         for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
-            if inside.size:
+            start, stop = max(columns.start, keys.start), min(columns.stop, keys.stop)
+            if inside.size and start < stop:
                 form = self.form(block, heads, rows[inside] - queries.start)
-                seen[inside, keys.start : keys.stop] = form.visible(len(inside), len(keys)).any(0)
+                visible = form.visible_in(range(start - keys.start, stop - keys.start))
+                place = slice(start - columns.start, stop - columns.start)
+                seen[inside, place] = True if visible is None else visible.any(0)
         return seen
 
     def added(self, input: int, heads: Ints, rows: Ints | None = None) -> Float32 | None:

@@ -197,7 +197,7 @@ export interface InputInfo {
  * Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
  * without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
  * 65535ths. Layers with fewer keys than k are padded with 0. In a window n and m count its rows
- * and columns, `index` starts with its first column, and `rest` has the keys outside of it too.
+ * and columns, `index` starts with its first column, and `rest` is all weight outside of it too.
  */
 export interface Edges {
   input: number;

@@ -26,7 +26,7 @@ from attention_atlas.page.answers.partners import partners
 from attention_atlas.page.answers.pictures import picture, thumbs
 from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
 from attention_atlas.page.answers.session import Session
-from attention_atlas.page.answers.tiles import overview, tile
+from attention_atlas.page.answers.tiles import overview, saved_overviews, tile
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
 from attention_atlas.page.wire.about import About
@@ -88,7 +88,8 @@ _ROWS = [
         missing=_TILES,
     ),
     Packet(
-        "overview/{input:int}/{head}/{sampled:int}/{without?}", Overview, overview, missing=_TILES
+        "overview/{input:int}/{head}/{sampled:int}/{without?}", Overview, overview,
+        saved_overviews, _TILES,
     ),
     # Image
     Packet("picture/{input:int}/{picture:int}", Picture, picture, saved_pictures),

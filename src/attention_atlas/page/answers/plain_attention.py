@@ -103,6 +103,13 @@ class Attention:
             raise PickError(f"there is no {asked}: layer {asked.layer} has heads 0 to {heads - 1}")
         return np.asarray(self.rows(input, asked.layer, asked.tower, [asked.head], rows)[0])
 
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> Float32:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns of a layer."""
+        return self.rows(input, layer, tower, heads, rows, columns)
+
     def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
         """Return the levels of tiles of a head."""
         rows = self.weights(input, head)

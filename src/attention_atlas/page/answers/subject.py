@@ -31,7 +31,17 @@ class Weighted(Protocol):
         """Return the weights (H, N, M) of some heads, rows and columns; None means all."""
 
 
-class Subject(Weighted, Protocol):
+class Windowed(Protocol):
+    """A source of weights of long inputs, read in windows."""
+
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> npt.NDArray[np.float32]:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns; other columns cost nothing."""
+
+
+class Subject(Weighted, Windowed, Protocol):
     """What a view shows: an atlas, or plain Attention."""
 
     @property

@@ -1,13 +1,15 @@
 """What does one head of a long input do? tile/0/L5H1/2/0/3 · overview/0/L5H1/1 · …/0/sinks"""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.find import check_input
+from attention_atlas.page.answers.find import check_input, is_long
+from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import tiles as wire
 from attention_atlas.page.wire.constants import UNIT
@@ -48,10 +50,23 @@ def overview(
     )  # fmt: skip
 
 
+def saved_overviews(saving: Saving) -> Iterator[str]:
+    """Yield the overviews of the picked layer of each long input."""
+    picked = [
+        (tower, head) for tower, layer, head in saving.heads() if saving.is_picked(tower, layer)
+    ]
+    for number in saving.inputs:
+        if picked and is_long(saving.subject, number, picked[0][0]):
+            for _, head in picked:
+                yield from (f"overview/{number}/{head}/{sampled}" for sampled in (1, 0))
+
+
 def _keys(without: str | None) -> Without:
     """Read the keys to take out: positions as in 0,5,7, or the word sinks."""
-    if without is None or without == "sinks":
-        return without or ()
+    if without is None:
+        return ()
+    if without == "sinks":
+        return "sinks"
     if not _KEYS.fullmatch(without):
         raise PickError(f"{without[:40]!r} names no keys; give positions as in 0,5,7, or sinks")
     return [int(key) for key in without.split(",")]

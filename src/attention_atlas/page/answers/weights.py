@@ -1,19 +1,24 @@
 """What are the weights of one input? edges/0/encoder · rows/0/L5H1/0-99 · layer/0/encoder/5"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edges import make_edges, window_edges
-from attention_atlas.page.answers.find import check_input, count_tokens, find_tower
+from attention_atlas.page.answers.find import (
+    check_input,
+    count_tokens,
+    find_layer,
+    find_tower,
+    is_long,
+)
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import text as wire
 from attention_atlas.page.wire.constants import LARGEST_ANSWER, LONG_INPUT
-from attention_atlas.store.manifest import Tower
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
@@ -25,24 +30,17 @@ def edges(
     """Return the strongest keys of every row of a tower, of one layer, or of a window of it."""
     i, tower = check_input(subject, number), find_tower(subject, name)
     if layer is not None and rows is not None:
-        _, n, m = subject.shape(i, layer, name)
+        asked = find_layer(tower, layer)
+        n, m = (count_tokens(subject, i, stream) for stream in (asked.queries, asked.keys))
         window = (range_of(rows, n), range_of(columns or f"0-{m - 1}", m))
-        return window_edges(subject, i, name, layer, window)
+        return window_edges(subject, i, name, asked, window)
     layers = [known.layer for known in tower.layers]
-    _refuse_long(subject, i, tower, layers if layer is None else [layer])
-    return make_edges(subject, i, name, layers if layer is None else [layer], of=len(layers))
-
-
-def _refuse_long(subject: Subject, i: int, tower: Tower, layers: Sequence[int]) -> None:
-    """Raise a PickError if all edges of an input would take minutes and gigabytes."""
-    _, n, m = subject.shape(i, layers[0], tower.name)
-    if max(n, m) > LONG_INPUT:
-        last = LONG_INPUT // 4 - 1
+    if is_long(subject, i, tower):
         raise PickError(
-            f"input {i} has {n} × {m} weights in each head; ask for a window of at most "
-            f"{LARGEST_ANSWER} weights of one layer, as in "
-            f"edges/{i}/{tower.name}/{layers[0]}/0-{last}/0-{last}, or for tiles"
+            f"input {i} has more than {LONG_INPUT} tokens; ask for a window of one layer, as in "
+            f"edges/{i}/{name}/{layers[0]}/0-255/0-255, or for tiles"
         )
+    return make_edges(subject, i, name, layers if layer is None else [layer], of=len(layers))
 
 
 def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.RowWeights:
@@ -76,7 +74,9 @@ def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWei
 def saved_edges(saving: Saving) -> Iterator[str]:
     """Yield the paths of all towers of all saved inputs."""
     for number in saving.inputs:
-        yield from (f"edges/{number}/{tower.name}" for tower in saving.subject.towers)
+        for tower in saving.subject.towers:
+            if not is_long(saving.subject, number, tower):
+                yield f"edges/{number}/{tower.name}"
 
 
 def saved_rows(saving: Saving) -> Iterator[str]:
@@ -88,7 +88,8 @@ def saved_rows(saving: Saving) -> Iterator[str]:
         rounded = {
             tower.name
             for tower in subject.towers
-            if edges(subject, number, tower.name).weight.dtype != np.float32
+            if not is_long(subject, number, tower)
+            and edges(subject, number, tower.name).weight.dtype != np.float32
         }
         for tower, layer, head in saving.heads():
             if tower.name not in rounded:

@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Error, Page, Route, expect
 
 import attention_atlas as aa
+from attention_atlas.page.hosts.export import save_page
 from attention_atlas.page.hosts.launch import start
 from tests.long_text import BACK, TOKENS, long_text
 from tests.made_once import MadeOnce
@@ -409,6 +410,40 @@ def test_a_tile_that_cannot_be_had_is_a_sentence_and_is_asked_for_again(open_lon
 def _failure(sentence: str) -> bytes:
     header = f'{{"error":"{sentence}"}}'.encode()
     return len(header).to_bytes(4, "little") + header
+
+
+def test_hidden_tokens_are_taken_out_of_the_map(open_long: Open, weights: Weights) -> None:
+    page = open_long("view=heat&heads=L0H2")
+    page.get_by_test_id("hide-first").click()
+    page.wait_for_selector(f"{READY}[data-without='0']")
+    left = weights("L0H2").copy()
+    left[:, 0] = 0
+    left[1:] /= left[1:].sum(1, keepdims=True)
+    strongest, _ = pooled(left, 4)
+    places = [(16 * row + 8, 24) for row in range(9, 180, 20)]
+    wanted = np.array([strongest[row // 16, column // 16] for row, column in places])
+    assert_coloured(colours_at(page, places), wanted)
+    page.get_by_test_id("undo").click()
+    page.wait_for_selector(f"{READY}[data-without='']")
+
+
+def test_a_saved_page_has_the_overview_and_says_what_needs_a_server(
+    page: Page, built: None, atlas: aa.Atlas, tmp_path: Path
+) -> None:
+    saved = tmp_path / "long.html"
+    save_page(saved, atlas, {"tab": "text", "view": "heat", "input": 1, "heads": ["L0H1"]})
+    page.goto(saved.as_uri())
+    page.wait_for_selector(READY)
+    assert len(np.unique(colours_at(page, [(2000, 1000), (1000, 2000)]), axis=0)) == 2
+    page.get_by_test_id("tile-stage").focus()
+    for _ in range(3):
+        page.keyboard.press("+")
+    expect(page.get_by_test_id("coarse")).to_contain_text(
+        "open the atlas with attention-atlas serve"
+    )
+    expect(page.get_by_text("try again")).to_have_count(0)
+    page.get_by_test_id("view-head").click()
+    expect(page.get_by_test_id("sorry")).to_contain_text("Lines of a long input need a server")
 
 
 def test_a_long_input_fits_a_small_dark_window(open_long: Open) -> None:

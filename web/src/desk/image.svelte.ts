@@ -240,7 +240,8 @@ export class ImageDesk {
     this.refused = { name, why };
     const scene = this.desk.one.ready;
     const place = scene ? placeOf(scene, this.desk.place.layer) : -1;
-    if (this.desk.picks.combine !== "head" || !scene || place < 0) return void (this.failure = why);
+    if (this.desk.picks.combine !== "head" || !scene || place < 0 || this.desk.one.long)
+      return void (this.failure = why);
     this.gazed = { name, rows: fromEdges(scene.edges, place, this.desk.heads[0] ?? 0) };
   }
 }

@@ -40,9 +40,9 @@ export class Store {
     return answer;
   }
 
-  /** Load an input with all layers of a tower, or with one layer, which is faster. */
-  async scene(number: number, tower: TowerInfo, layer?: number): Promise<Scene> {
-    const which = layer === undefined ? [] : [layer];
+  /** Load an input with all layers of a tower, with one layer, which is faster, or with a window of one layer. */
+  async scene(number: number, tower: TowerInfo, layer?: number, ...window: string[]): Promise<Scene> {
+    const which = layer === undefined ? [] : [layer, ...window];
     const [input, edges] = await Promise.all([
       this.ask("input", number),
       this.ask("edges", number, tower.name, ...which),

@@ -737,6 +737,11 @@ export interface Picks {
   edits: EditPick[];
   labView: "before" | "after" | "difference";
   labAt: number | null;
+  pooled: "strongest" | "mean";
+  withoutSinks: boolean;
+  tileView: number[] | null;
+  key: number | null;
+  window: number[] | null;
 }
 
 /** First word of a path → what answers it. */
@@ -824,6 +829,7 @@ export const CHOICES = {
   "patches": ["off", "border", "fill"],
   "keeps": ["any", "part", "most"],
   "labView": ["before", "after", "difference"],
+  "pooled": ["strongest", "mean"],
 } as const;
 
 /** The default picks. */
@@ -877,6 +883,11 @@ export const START: Picks = {
   "edits": [],
   "labView": "after",
   "labAt": null,
+  "pooled": "strongest",
+  "withoutSinks": false,
+  "tileView": null,
+  "key": null,
+  "window": null,
 };
 
 export const KIND_COLOURS = {

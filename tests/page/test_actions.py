@@ -16,6 +16,7 @@ from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.packing import unpack
 from tests import planted
+from tests.token_columns import token_list
 from tests.tolerance import reading_tolerance
 
 TEXTS = [
@@ -176,7 +177,7 @@ def test_a_new_text_is_read_and_answers_like_any_other_input(gpt: aa.Atlas, live
     assert about["can_add"] and number in about["added"]
     assert about["inputs"][number]["label"] == NEW
     info = told(live.packet(f"input/{number}"))
-    assert "".join(token["text"] for token in info["streams"][0]["tokens"]).endswith("late.")
+    assert "".join(token["text"] for token in token_list(info["streams"][0])).endswith("late.")
     alone = aa.capture("builtin:gpt", NEW, progress=False)
     np.testing.assert_allclose(
         told(live.packet(f"rows/{number}/L1H2"))["weights"],

@@ -11,6 +11,7 @@ import attention_atlas as aa
 from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.wire.packing import unpack
 from tests import planted
+from tests.token_columns import token_list
 
 HEAD, MAP = "L0H1", "pca-2d"
 
@@ -76,7 +77,7 @@ def test_tokens_and_columns_are_those_of_the_atlas(atlas: aa.Atlas) -> None:
         own = table[table["input"] == number]
         assert starts[number + 1] - starts[number] == len(own)
         texts = [tokens["texts"][at] for at in tokens["text"][starts[number] : starts[number + 1]]]
-        shown = told(answers.packet(f"input/{number}"))["streams"][0]["tokens"]
+        shown = token_list(told(answers.packet(f"input/{number}"))["streams"][0])
         assert texts == [token["text"] for token in shown]
 
     group = told(answers.packet("about"))["maps"][0]["groups"][0]["name"]

@@ -11,6 +11,7 @@ from attention_atlas.page.answers import weights
 from attention_atlas.page.live import answers
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
+from tests.token_columns import token_list
 from tests.tolerance import reading_tolerance
 
 
@@ -43,14 +44,14 @@ def test_towers_of_unequal_depth_are_all_there(seq2seq: aa.Atlas) -> None:
 
 def test_tokens_are_shown_readable_and_keep_their_raw_text(gpt: aa.Atlas) -> None:
     (stream,) = _ask(gpt, "input/0")["streams"]
-    assert [token["raw"] for token in stream["tokens"]] == gpt.tokens(0)["text"].tolist()
-    said = "".join(token["text"] for token in stream["tokens"] if not token["special"])
+    assert [token["raw"] for token in token_list(stream)] == gpt.tokens(0)["text"].tolist()
+    said = "".join(token["text"] for token in token_list(stream) if not token["special"])
     assert said.replace("·", " ") == gpt.inputs()["text"][0]
 
 
 def test_a_pair_has_its_boundary(bert: aa.Atlas) -> None:
     info = _ask(bert, "input/1")
-    tokens = info["streams"][0]["tokens"]
+    tokens = token_list(info["streams"][0])
     assert info["second"] == "The dog lay on the rug."
     assert tokens[info["boundary"]]["segment"] == 1
     assert all(token["segment"] < 1 for token in tokens[: info["boundary"]])
@@ -59,7 +60,7 @@ def test_a_pair_has_its_boundary(bert: aa.Atlas) -> None:
 def test_generated_tokens_are_marked(tmp_path: Path) -> None:
     atlas = aa.capture("builtin:gpt", "The cat", path=tmp_path / "a", generate=3, progress=False)
     (stream,) = _ask(atlas, "input/0")["streams"]
-    marks = [token["generated"] for token in stream["tokens"]]
+    marks = [token["generated"] for token in token_list(stream)]
     prompt = int(atlas.inputs()["prompt"][0])
     assert marks == [False] * prompt + [True] * (len(marks) - prompt)
     assert any(marks)

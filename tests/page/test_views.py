@@ -19,6 +19,7 @@ from attention_atlas.page.hosts.view_object import Html, View
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
 from tests import atlases
+from tests.token_columns import token_list
 
 BERT = Path(aa.__file__).parent / "models/builtin/bert"
 TOKENS = ["[CLS]", "the", "cat", "[SEP]"]
@@ -115,7 +116,7 @@ def test_the_sentence_pair_example_runs() -> None:
     np.testing.assert_allclose(_weights(view, "L5H1"), expected, atol=1e-6)
     info = unpack(Answers(view.subject).packet("input/0")[0])
     assert info["boundary"] == names["sentence_b_start"]
-    assert info["streams"][0]["tokens"][info["boundary"]]["segment"] == 1
+    assert token_list(info["streams"][0])[info["boundary"]]["segment"] == 1
 
 
 @pytest.mark.usefixtures("old_tokenizers")
@@ -220,7 +221,8 @@ def test_prettify_off_shows_the_marks() -> None:
     raw = ["Ġa", "b", "Ġc", "d"]
     for prettify, first in ((True, "·a"), (False, "Ġa")):
         view = aa.head_view(_even(), raw, prettify_tokens=prettify)
-        tokens = unpack(Answers(view.subject).packet("input/0")[0])["streams"][0]["tokens"]
+        (stream,) = unpack(Answers(view.subject).packet("input/0")[0])["streams"]
+        tokens = token_list(stream)
         assert (tokens[0]["text"], tokens[0]["raw"]) == (first, "Ġa")
 
 

@@ -20,7 +20,7 @@ from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.wire.about import About, InputLine, LayerInfo, TowerInfo
 from attention_atlas.page.wire.image import Gaze, Picture, PictureInfo
 from attention_atlas.page.wire.packing import Failure, pack
-from attention_atlas.page.wire.text import Edges, InputInfo, Stream, TokenInfo
+from attention_atlas.page.wire.text import Edges, InputInfo, Stream, TokenColumns
 
 Floats = npt.NDArray[np.float32]
 Box = tuple[float, float, float, float]
@@ -84,13 +84,14 @@ class Scene:
         box = np.full((len(texts), 4), np.nan, np.float32)
         for at, (picture, own, row, column) in enumerate(self.places(), self.first):
             rows[at], image[at], box[at] = (row, column), picture, own
-        tokens = [
-            TokenInfo(
-                text=text, raw=text, id=-1, special=text.startswith(("[", "<")), segment=0,
-                word=-1, row=row, column=column, generated=False, punctuation=False,
-            )
-            for text, (row, column) in zip(texts, rows, strict=True)
-        ]  # fmt: skip
+        count = len(texts)
+        special = [text.startswith(("[", "<")) for text in texts]
+        row, column = np.array(rows, np.int32).T
+        tokens = TokenColumns(
+            texts, texts, np.full(count, -1, np.int32), np.array(special, np.uint8),
+            np.zeros(count, np.uint8), np.arange(count, dtype=np.uint16),
+            np.zeros(count, np.int16), np.full(count, -1, np.int32), row, column, count,
+        )  # fmt: skip
         return Stream("image", tokens, image, box)
 
     def about(self) -> About:

@@ -132,14 +132,7 @@ def test_sentences_of_a_pair_are_filtered(filter: str, open_page: Open, subjects
     page = open_page("pair", "heads=L2H3")
     page.get_by_test_id(f"filter-{filter}").click()
     weights = subjects["bert"].weights(1, "L2H3")
-    segment = page.evaluate(
-        """async () => {
-          const bytes = await (await fetch('api/input/1')).arrayBuffer();
-          const size = new DataView(bytes).getUint32(0, true);
-          const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, size)));
-          return header.streams[0].tokens.map(one => one.segment);
-        }"""
-    )
+    segment = subjects["bert"].tokens(1)["segment"]
     rows = np.array(segment) == "ab".index(filter[0])
     columns = np.array(segment) == "ab".index(filter[1])
     assert rows.any() and columns.any()

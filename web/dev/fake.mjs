@@ -107,18 +107,25 @@ export class Fake {
         : at === 5
           ? "</script><img src=x onerror=alert(1)>"
           : (at % WORDS.length === 9 ? "" : "·") + (Number(number) && at === 2 ? "nurse" : WORDS[at % WORDS.length]);
-    const tokens = Array.from({ length: this.n }, (_, at) => ({
-      text: text(at),
-      raw: text(at),
-      id: at,
-      special: at === 0,
-      segment: Number(this.pair && at > this.n / 2),
-      word: at === 0 ? -1 : Math.floor(at / 1.3),
-      row: -1,
-      column: -1,
-      generated: at > this.n - 3,
-      punctuation: false,
-    }));
+    const texts = Array.from({ length: this.n }, (_, at) => text(at));
+    const column = (kind, type, of) => ({
+      grid: kind.from({ length: this.n }, (_, at) => of(at)),
+      type,
+      shape: [this.n],
+    });
+    const tokens = {
+      texts,
+      raws: texts,
+      ids: column(Int32Array, "i4", (at) => at),
+      special: column(Uint8Array, "u1", (at) => Number(at === 0)),
+      punctuation: column(Uint8Array, "u1", () => 0),
+      entry: column(Uint16Array, "u2", (at) => at),
+      segment: column(Int16Array, "i2", (at) => Number(this.pair && at > this.n / 2)),
+      word: column(Int32Array, "i4", (at) => (at === 0 ? -1 : Math.floor(at / 1.3))),
+      row: null,
+      column: null,
+      generated: Math.max(0, this.n - 2),
+    };
     const names = [...new Set(this.towers.flatMap((tower) => [tower.queries, tower.keys]))];
     return {
       number: Number(number),

@@ -1,6 +1,7 @@
 // Small heads whose numbers can be worked out by hand.
 import type { Tab } from "../src/desk/tab";
-import type { About, TokenInfo } from "../src/source/wire";
+import type { TokenInfo } from "../src/source/tokens";
+import type { About } from "../src/source/wire";
 import { fromWhole, type HeadRows } from "../src/weights/rows";
 
 export const head = (rows: number[][]): HeadRows =>
@@ -60,8 +61,8 @@ export const about = (towers = ["decoder"]): About => ({
   no_edits: "there is no model to edit",
   predicts: "",
   inputs: [
-    { number: 0, label: "a", kind: "text", second: false },
-    { number: 1, label: "b", kind: "text", second: false },
+    { number: 0, label: "a", kind: "text", second: false, tokens: 5 },
+    { number: 1, label: "b", kind: "text", second: false, tokens: 5 },
   ],
   towers: towers.map((name) => ({
     name,

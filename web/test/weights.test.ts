@@ -57,6 +57,8 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
     weight: grid(Uint16Array.of(65535, 0, 29308, 65535, 0), [5, 1]),
     rest: grid(Uint16Array.of(0, 0, 52428, 0, 0), [5]),
     row_sum: null,
+    first_row: 0,
+    first_column: 0,
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -78,6 +80,8 @@ test("complete edges that were rounded are all there, the small ones too", () =>
     weight: { data: Uint16Array.from(sent), shape: [2, 2] },
     rest: { data: new Uint16Array(2), shape: [2] },
     row_sum: null,
+    first_row: 0,
+    first_column: 0,
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
@@ -99,6 +103,8 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     weight: { data: Float32Array.of(1, 0, 0, 0.25, 0.75, 0), shape: [2, 3] },
     rest: { data: new Uint16Array(2), shape: [2] },
     row_sum: null,
+    first_row: 0,
+    first_column: 0,
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
     [1, 0],

@@ -157,7 +157,7 @@ class _Reader:
     def weights(self, rows: Ints, query: Any, key: Any) -> tuple[Any, Any, Any]:
         """Compute weights (H, R, M) of some rows, which keys are seen (R, M), and products q·k."""
         stored, put = self.stored, self.computing.put
-        form = stored.form(self.input, self.heads, rows)
+        form = stored.only_form(self.input, self.heads, rows)
         if form is None or stored.has("weights"):
             weights = stored.weights(self.input, self.heads, rows)
             return put(weights), put(stored.seen(self.input, self.heads, rows)), None

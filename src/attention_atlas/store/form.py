@@ -59,9 +59,50 @@ class Form:
             return self.bias[:, self._offsets(n, m) + m - 1]
         return self.bias
 
+    # Some columns of `rows`, which are in rising order -------------------------------------------
+
+    def reach(self, m: int) -> range:
+        """Return the keys, of m, outside of which the band shows nothing to any of `rows`."""
+        rows = self._rows(0)
+        first, last = int(rows[0]) - self.high, int(rows[-1]) - self.low
+        return range(max(0, min(first, m)), max(0, min(last + 1, m)))
+
+    def blank(self, m: int) -> Bools:
+        """Return which of `rows` may see none of m keys: bool (H or 1, R)."""
+        rows = self._rows(0)
+        outside = (rows < self.low) | (rows - self.high > m - 1)
+        if self.hidden is None:
+            return np.asarray(outside[None])
+        return np.asarray(outside | ~self.visible(len(rows), m).any(axis=-1))
+
+    def visible_in(self, columns: range) -> Bools | None:
+        """Return which of some keys `rows` may see, (H or 1, R, C); None: every row sees all."""
+        rows = self._rows(0)
+        nearest, farthest = int(rows.min()) - columns[-1], int(rows.max()) - columns[0]
+        seen: Bools | None = None
+        if nearest < self.low or farthest > self.high:
+            offset = rows[:, None] - np.arange(columns.start, columns.stop)
+            seen = ((offset >= self.low) & (offset <= self.high))[None]
+        if self.hidden is None:
+            return seen
+        shown = ~self.hidden[:, :, columns.start : columns.stop]
+        return shown if seen is None else np.asarray(seen & shown)
+
+    def added_in(self, m: int, columns: range) -> Floats | None:
+        """Return the bias of `rows` at some of m keys, (H or 1, R or 1, C); None: there is none."""
+        if self.bias is None:
+            return None
+        if self.bias_kind == "offsets":
+            slots = self._rows(0)[:, None] - np.arange(columns.start, columns.stop) + m - 1
+            return self.bias[:, slots]
+        part = self.bias[..., columns.start : columns.stop]
+        return part[:, None, :] if self.bias_kind == "columns" else part
+
+    def _rows(self, n: int) -> Ints:
+        return np.arange(n) if self.rows is None else self.rows
+
     def _offsets(self, n: int, m: int) -> Ints:
-        index = np.arange(n) if self.rows is None else self.rows
-        return index[:, None] - np.arange(m)[None, :]
+        return self._rows(n)[:, None] - np.arange(m)[None, :]
 
 
 FULL = Form()

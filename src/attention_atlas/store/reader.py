@@ -19,15 +19,19 @@ import pandas as pd
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.head_weights import ComputedWeights, HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
+from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import HeldTensors, ShardFile
+from attention_atlas.store.tiles import Overview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
+Bools = npt.NDArray[np.bool_]
 _PLURAL = {"query": "queries", "key": "keys", "value": "values"}
 
 
@@ -51,6 +55,7 @@ class StoredAtlas:
         self._just_written = just_written  # by this run, so checksums need not be compared
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
+        self._pyramids = Pyramids()
         self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -237,6 +242,67 @@ class StoredAtlas:
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
         """Return the weights of all heads of a layer, float32 (H, N, M)."""
         return self.rows(input, layer, tower)
+
+    # Tiles of long inputs --------------------------------------------------------------------
+
+    def tile(
+        self, input: int, head: str | Head, level: int, row: int, column: int,
+        without: Without = (),
+    ) -> Tile:  # fmt: skip
+        """Return one tile of a head: 256 × 256 cells, each of 2^level × 2^level weights.
+
+        without  keys to take out, or "sinks"; rows are then softmaxes over the keys that are left
+        """
+        return self.pyramid(input, head, without).tile(level, row, column)
+
+    def overview(
+        self, input: int = 0, head: str | Head = "L0H0", sampled: bool = False,
+        without: Without = (),
+    ) -> Overview:  # fmt: skip
+        """Return a whole head of a long input in one tile, from all rows or from every 16th."""
+        pyramid = self.pyramid(input, head, without)
+        return pyramid.sampled if sampled else pyramid.overview()
+
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> Float32:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns of a layer of a long input.
+
+        With a stored log-sum-exp no other columns are computed; `rows` computes whole rows.
+        """
+        in_tower = self._tower(tower or "")
+        about = self._layer(in_tower, layer)
+        numbers = indexes(heads, about.heads, "heads").tolist()
+        parts = [self._head_weights(input, in_tower, about, head) for head in numbers]
+        return np.stack([window(part, rows, columns) for part in parts])
+
+    def seen(self, input: int, head: str | Head, rows: range, columns: range) -> Bools:
+        """Return which of some columns some rows may look at, (R, C)."""
+        tower, layer, number = self._find(head)
+        numbers = np.arange(rows.start, rows.stop)
+        return self._stored(input, tower, layer).seen(input, np.array([number]), numbers, columns)
+
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        """Return all levels of tiles of a head; nothing is computed before it is asked for."""
+        tower, layer, number = self._find(head)
+        m = self._stored(input, tower, layer).size(input)[1]
+        keys = removed(without, lambda: self.pyramid(input, head), m) if len(without) else ()
+        return self._pyramids.get(
+            (input, tower.name, layer.layer, number, keys),
+            lambda: Pyramid(self._head_weights(input, tower, layer, number, keys), keys),
+        )
+
+    def _head_weights(
+        self, input: int, tower: Tower, layer: Layer, head: int, without: Sequence[int] = ()
+    ) -> HeadWeights:
+        stored = self._stored(input, tower, layer)
+        if stored.has("weights"):
+            return StoredWeights(stored, input, head, without)
+        self._need(stored, "query", "key")
+        return ComputedWeights(stored, input, head, without)
+
+    # Vectors ---------------------------------------------------------------------------------
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         """Return the queries of a head (N, D), of one input or of all inputs in token order."""

@@ -99,7 +99,7 @@ class StoredLayer:
             return full if columns is None else full[:, :, columns]
         columns = np.arange(m) if columns is None else columns
         weights = np.zeros((len(heads), len(rows), len(columns)), np.float32)
-        for block, queries, keys in self._spans(input):
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
             column_places = np.flatnonzero((columns >= keys.start) & (columns < keys.stop))
             if not column_places.size:
@@ -123,16 +123,22 @@ class StoredLayer:
         span = slice(first, end) if rows is None else rows + first
         return self._read("lse", heads, span).astype(np.float32)
 
-    def seen(self, input: int, heads: Ints, rows: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Return which keys any of some heads may look at, bool (R, M)."""
+    def seen(
+        self, input: int, heads: Ints, rows: Ints | None = None, columns: range | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Return which keys, or some of them, any of some heads may look at, bool (R, C)."""
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
-        seen = np.zeros((len(rows), m), bool)
-        for block, queries, keys in self._spans(input):
+        columns = range(m) if columns is None else columns
+        seen = np.zeros((len(rows), len(columns)), bool)
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
-            if inside.size:
-                form = self._form(block, heads, rows[inside] - queries.start)
-                seen[inside, keys.start : keys.stop] = form.visible(len(inside), len(keys)).any(0)
+            start, stop = max(columns.start, keys.start), min(columns.stop, keys.stop)
+            if inside.size and start < stop:
+                form = self.form(block, heads, rows[inside] - queries.start)
+                visible = form.visible_in(range(start - keys.start, stop - keys.start))
+                place = slice(start - columns.start, stop - columns.start)
+                seen[inside, place] = True if visible is None else visible.any(0)
         return seen
 
     def added(self, input: int, heads: Ints, rows: Ints | None = None) -> Float32 | None:
@@ -142,19 +148,19 @@ class StoredLayer:
         if (self.table[self._blocks(input), 6] < 0).all():  # no block has a bias
             return None
         added = np.zeros((len(heads), len(rows), m), np.float32)
-        for block, queries, keys in self._spans(input):
+        for block, queries, keys in self.spans(input):
             inside = np.flatnonzero((rows >= queries.start) & (rows < queries.stop))
             if inside.size:
-                form = self._form(block, heads, rows[inside] - queries.start)
+                form = self.form(block, heads, rows[inside] - queries.start)
                 bias = form.added(len(queries), len(keys))
                 if bias is not None:
                     added[:, inside, keys.start : keys.stop] = bias
         return added if added.any() else None
 
-    def form(self, input: int, heads: Ints, rows: Ints) -> Form | None:
+    def only_form(self, input: int, heads: Ints, rows: Ints) -> Form | None:
         """Return the mask and bias of an input's rows; None where it is cut into several blocks."""
         blocks = self._blocks(input)
-        return self._form(blocks.start, heads, rows) if len(blocks) == 1 else None
+        return self.form(blocks.start, heads, rows) if len(blocks) == 1 else None
 
     def sink(self, heads: Ints) -> Array | None:
         """Return the logits of the sinks of some heads, (H,), or None if there are none."""
@@ -184,10 +190,11 @@ class StoredLayer:
             self._read("query", heads, rows + q),
             key if np.array_equal(heads, whole) else key[place],
             scale=self.layer.scale, softcap=self.layer.softcap, sink=self.sink(heads),
-            form=self._form(block, heads, rows),
+            form=self.form(block, heads, rows),
         )  # fmt: skip
 
-    def _form(self, block: int, heads: Ints, rows: Ints) -> Form:
+    def form(self, block: int, heads: Ints, rows: Ints) -> Form:
+        """Return the mask and bias of a block for some heads and some of its rows."""
         return unpack_form(self.table[block], self.tensors, heads, rows)
 
     def _read(self, what: str, entries: Ints, span: Ints | slice) -> Array:
@@ -199,7 +206,7 @@ class StoredLayer:
         first, last = np.searchsorted(self.table[:, 0], [input, input + 1])
         return range(int(first), int(last))
 
-    def _spans(self, input: int) -> Iterator[tuple[int, range, range]]:
+    def spans(self, input: int) -> Iterator[tuple[int, range, range]]:
         """Yield each block of an input with its rows and its columns of that input."""
         blocks = self._blocks(input)
         starts = self._starts[blocks.start : blocks.stop + 1, :2]

@@ -213,20 +213,23 @@ export class Desk extends Sieving {
     this.picks.input = number;
     this.letGo();
     this.picks.hidden = {};
-    this.picks.labAt = null;
+    Object.assign(this.picks, { labAt: null, tileView: null, window: null });
     if (this.picks.other === number) this.picks.other = null;
   }
 
   pin(token: TokenPick): void {
     const same =
       this.picks.pinned && this.picks.token?.side === token.side && this.picks.token.position === token.position;
-    this.picks.token = same ? null : { ...token };
-    this.picks.pinned = !same;
+    Object.assign(this.picks, { token: same ? null : { ...token }, pinned: !same, key: null });
+  }
+
+  /** Pin a query, and the key that it looks at; the lines of a long input move there. */
+  pinCell(query: number, key: number): void {
+    Object.assign(this.picks, { token: { side: "query", position: query }, pinned: true, key, window: null });
   }
 
   letGo(): void {
-    this.picks.token = null;
-    this.picks.pinned = false;
+    Object.assign(this.picks, { token: null, pinned: false, key: null });
   }
 
   /** Report that the strongest of very many lines are drawn, the others not yet. */

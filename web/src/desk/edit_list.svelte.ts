@@ -3,7 +3,8 @@ import { fitsInput, hasOn, withEdit, withoutEdit, type Edit } from "../lab/edits
 import { offersFor, type Offer, type Thing } from "../lab/offers";
 import { quoted, sentence, type Names } from "../lab/sentences";
 import { layerNamed, thingAt } from "../lab/thing";
-import type { EditPick, InputInfo, TokenInfo } from "../source/wire";
+import { tokensOfStream, type TokenInfo } from "../source/tokens";
+import type { EditPick, InputInfo } from "../source/wire";
 import type { Desk, Hover } from "./desk.svelte";
 import { ordered } from "./tokens";
 
@@ -92,7 +93,7 @@ export abstract class EditList {
   tokensOf(heads: readonly string[], side: "query" | "key", input = this.desk.picks.input): TokenInfo[] {
     const stream = this.streamOf(heads, side);
     const info = this.inputs[input] ?? (input === this.desk.picks.input ? this.desk.one.ready?.input : undefined);
-    return info?.streams.find(({ name }) => name === stream)?.tokens ?? [];
+    return tokensOfStream(info, stream);
   }
 
   namesFor(heads: readonly string[], input = this.desk.picks.input): Names {

@@ -4,7 +4,8 @@ import { atPlace, coversOf, patchesOf, type Cover, type Patch } from "../image/p
 import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks";
 import { mostOf, type Shades } from "../image/heat";
 import { loadPicture, type Loaded } from "../image/picture";
-import type { InputInfo, Stream, TokenInfo, TokenPick } from "../source/wire";
+import { tokensIn, type TokenInfo } from "../source/tokens";
+import type { InputInfo, Stream, TokenPick } from "../source/wire";
 import { hide } from "../weights/hide";
 import { dense, fromEdges, fromWhole, type HeadRows } from "../weights/rows";
 import type { Desk } from "./desk.svelte";
@@ -124,7 +125,8 @@ export class ImageDesk {
   }
 
   tokensOf(side: TokenPick["side"]): TokenInfo[] {
-    return (side === "query" ? this.queryStream : this.keyStream)?.tokens ?? [];
+    const stream = side === "query" ? this.queryStream : this.keyStream;
+    return stream ? tokensIn(stream) : [];
   }
 
   /** Name a token: "row 3, column 5", counted from zero as heads are; without a place, its text. */
@@ -238,7 +240,8 @@ export class ImageDesk {
     this.refused = { name, why };
     const scene = this.desk.one.ready;
     const place = scene ? placeOf(scene, this.desk.place.layer) : -1;
-    if (this.desk.picks.combine !== "head" || !scene || place < 0) return void (this.failure = why);
+    if (this.desk.picks.combine !== "head" || !scene || place < 0 || this.desk.one.long)
+      return void (this.failure = why);
     this.gazed = { name, rows: fromEdges(scene.edges, place, this.desk.heads[0] ?? 0) };
   }
 }
@@ -246,6 +249,7 @@ export class ImageDesk {
 export const other = (side: TokenPick["side"]): TokenPick["side"] => (side === "query" ? "key" : "query");
 
 function placesIn(stream: Stream | undefined): (Patch | undefined)[] {
-  if (!stream?.image || !stream.box) return stream ? new Array<undefined>(stream.tokens.length).fill(undefined) : [];
+  if (!stream?.image || !stream.box)
+    return stream ? new Array<undefined>(stream.tokens.entry.data.length).fill(undefined) : [];
   return patchesOf(stream.image.data, stream.box.data);
 }

@@ -2,22 +2,28 @@
 import { untrack } from "svelte";
 import { byNorm, hide, rowNorms } from "../weights/hide";
 import { linesOf, type Lines, type Sieve } from "../weights/lines";
+import { tokensOfStream, type TokenInfo } from "../source/tokens";
+import { WIDE } from "../tiles/window";
 import { fromEdges, type HeadRows } from "../weights/rows";
-import { mergeWords, unitsOf, type Unit } from "../weights/units";
+import { mergeWords, unitsFrom, unitsOf, type Unit } from "../weights/units";
 import type { Desk } from "./desk.svelte";
 import { placeOf, tokensOf, type Scene } from "./store";
 import { setOf } from "./tokens";
+import { isLong, Windows } from "./windows.svelte";
 
 /** The most weights to load at once. */
 const MOST = 16_000_000;
 
 export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
+const countedFrom = (positions: ReadonlySet<number>, first: number): ReadonlySet<number> =>
+  first === 0 ? positions : setOf([...positions].map((position) => position - first));
+
 export class Pane {
   /** All layers; `opening` is the layer in view, which arrives earlier. */
   private scene: Scene | undefined = $state.raw();
   private opening: Scene | undefined = $state.raw();
-  failure: string | undefined = $state();
+  private failed: string | undefined = $state();
   private fetched: { name: string; rows: HeadRows[] } | undefined = $state.raw();
   private refused: { name: string; why: string } | undefined = $state.raw();
   private norms: { name: string; norms: Float32Array[] } | undefined = $state.raw();
@@ -25,6 +31,7 @@ export class Pane {
 
   /** The scene of the picks with at least their layer; undefined while it is loading. */
   readonly ready: Scene | undefined = $derived.by(() => {
+    if (this.long) return this.windows.scene;
     const { opening } = this;
     const layer = opening && this.fits(opening) && placeOf(opening, this.desk.place.layer) >= 0 ? opening : undefined;
     // First choice, so that the view is not drawn again when the other layers arrive.
@@ -35,12 +42,11 @@ export class Pane {
   readonly whole: Scene | undefined = $derived.by(() => (this.scene && this.fits(this.scene) ? this.scene : undefined));
   private readonly queries = $derived.by(() => this.desk.layer?.queries ?? "");
   private readonly keys = $derived.by(() => this.desk.layer?.keys ?? "");
-  readonly rowUnits: Unit[] = $derived.by(() =>
-    this.ready ? unitsOf(tokensOf(this.ready, this.queries), this.desk.picks.words) : [],
-  );
-  readonly columnUnits: Unit[] = $derived.by(() =>
-    this.ready ? unitsOf(tokensOf(this.ready, this.keys), this.desk.picks.words) : [],
-  );
+  /** Whether the input is shown by windows and tiles, since it is too long to be loaded whole. */
+  readonly long: boolean = $derived.by(() => isLong(this.desk.about, this.desk.lab.originOf(this.input())));
+  readonly windows: Windows;
+  readonly rowUnits: Unit[] = $derived.by(() => this.unitsIn(this.queries, this.ready?.edges.first_row ?? 0));
+  readonly columnUnits: Unit[] = $derived.by(() => this.unitsIn(this.keys, this.ready?.edges.first_column ?? 0));
   readonly hiddenRows = $derived.by(() => setOf(this.desk.picks.hidden[this.queries]));
   readonly hiddenColumns = $derived.by(() => setOf(this.desk.picks.hidden[this.keys]));
   private readonly wanted = $derived.by(() =>
@@ -48,6 +54,7 @@ export class Pane {
   );
   private readonly wantsExact = $derived.by(() => {
     const { words, view } = this.desk.picks;
+    if (this.long) return false;
     // Without the weights of all keys, changes and sums would be wrong.
     return (
       this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || this.desk.lab.second !== null
@@ -64,18 +71,22 @@ export class Pane {
   });
 
   readonly rows: HeadRows[] = $derived.by(() => {
-    let rows = this.base.map((head) => hide(head, this.hiddenRows, this.hiddenColumns));
+    const { first_row: top, first_column: left } = this.ready?.edges ?? { first_row: 0, first_column: 0 };
+    const [hiddenRows, hiddenColumns] = [countedFrom(this.hiddenRows, top), countedFrom(this.hiddenColumns, left)];
+    let rows = this.base.map((head) => hide(head, hiddenRows, hiddenColumns));
     const norms = this.norms;
     if (this.desk.picks.valueWeighted && norms?.name === this.wanted)
-      rows = rows.map((head, at) => byNorm(head, norms.norms[at]));
+      rows = rows.map((head, at) => byNorm(head, norms.norms[at].subarray(left)));
     if (!this.desk.picks.words) return rows;
-    return rows.map((head) => mergeWords(head, this.rowUnits, this.columnUnits, this.hiddenRows));
+    const [rowUnits, columnUnits] = [unitsFrom(this.rowUnits, top), unitsFrom(this.columnUnits, left)];
+    return rows.map((head) => mergeWords(head, rowUnits, columnUnits, hiddenRows));
   });
 
   readonly lines: Lines[] = $derived.by(() => this.rows.map((head) => linesOf(head, this.sieve)));
 
   readonly note: string = $derived.by(() => {
     if (this.noNorms && this.desk.picks.valueWeighted) return this.noNorms;
+    if (this.long && this.hiddenColumns.size > 0) return "hidden tokens outside of the window still count in the lines";
     // Rounding cannot be seen; missing keys can.
     const approximate = this.wantsExact && this.base.some((head) => head.k < head.m);
     if (approximate && this.refused?.name === this.wanted) return `approximate: ${this.refused.why}`;
@@ -99,17 +110,37 @@ export class Pane {
     private readonly desk: Desk,
     private readonly input: () => number | null,
   ) {
+    const needed = () => this.desk.needs("attention") || this.desk.needs("layer");
+    this.windows = new Windows(desk, () => (this.long ? this.input() : null), needed);
     $effect(() => this.fetchScene());
     $effect(() => this.fetchExact());
     $effect(() => this.fetchNorms());
+  }
+
+  get failure(): string | undefined {
+    if (this.long) return this.windows.noInput || this.windows.failure || undefined;
+    return this.failed;
+  }
+
+  /** List all tokens of one side, shown or not. */
+  tokensAt(side: "query" | "key"): TokenInfo[] {
+    const stream = side === "query" ? this.queries : this.keys;
+    return tokensOfStream(this.long ? this.windows.info : this.ready?.input, stream);
+  }
+
+  private unitsIn(stream: string, first: number): Unit[] {
+    const scene = this.ready;
+    if (!scene) return [];
+    const tokens = tokensOf(scene, stream);
+    return unitsOf(this.long ? tokens.slice(first, first + WIDE) : tokens, this.desk.picks.words, first);
   }
 
   private fetchScene(): void {
     const number = this.input();
     const tower = this.desk.tower;
     const [wanted, oneLayer] = [this.desk.needs("attention"), this.desk.needs("layer")];
-    this.failure = undefined;
-    if (number === null) return void (this.scene = this.opening = undefined);
+    this.failed = undefined;
+    if (number === null || this.long) return void (this.scene = this.opening = undefined);
     if (!wanted && !oneLayer) return;
     const here = () => this.input() === number && this.desk.tower.name === tower.name;
     const all = () =>
@@ -118,7 +149,7 @@ export class Pane {
           if (here()) this.scene = scene;
         },
         (error: unknown) => {
-          if (here() && !this.desk.lab.renew(number)) this.failure = sentence(error);
+          if (here() && !this.desk.lab.renew(number)) this.failed = sentence(error);
         },
       );
     if (!wanted) return this.fetchLayer(number, all);

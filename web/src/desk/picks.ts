@@ -126,7 +126,7 @@ function read(name: string, text: string): unknown {
   if (words) return words.includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
-  if (typeof start === "number" || name === "other" || name === "labAt")
+  if (typeof start === "number" || name === "other" || name === "labAt" || name === "key")
     return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
     return checked(name, JSON.parse(text));
@@ -136,11 +136,14 @@ function read(name: string, text: string): unknown {
 }
 
 const whole = (value: unknown): value is number[] => Array.isArray(value) && value.every(Number.isInteger);
+const numbers = (value: unknown, count: number): boolean =>
+  Array.isArray(value) && value.length === count && value.every(Number.isFinite);
 
 function checked(name: string, value: unknown): unknown {
   if (name === "shownLayers" || name === "shownHeads" || name === "versus") return whole(value) ? value : undefined;
-  if (name === "camera")
-    return Array.isArray(value) && value.length === 5 && value.every(Number.isFinite) ? value : undefined;
+  if (name === "camera") return numbers(value, 5) ? value : undefined;
+  if (name === "tileView") return numbers(value, 3) ? value : undefined;
+  if (name === "window") return numbers(value, 2) && whole(value) ? value : undefined;
   if (name === "edits") return readEdits(value);
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;

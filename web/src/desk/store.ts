@@ -1,13 +1,13 @@
 // Which answers of the source are kept, so that a panel can ask again without waiting?
 import { decode } from "../source/packet";
 import type { Source } from "../source/source";
+import { tokensOfStream, type TokenInfo } from "../source/tokens";
 import {
   LARGEST_ANSWER,
   type Answers,
   type Edges,
   type InputInfo,
   type LayerInfo,
-  type TokenInfo,
   type TowerInfo,
 } from "../source/wire";
 import { fromEdges, fromWhole, type HeadRows } from "../weights/rows";
@@ -40,9 +40,9 @@ export class Store {
     return answer;
   }
 
-  /** Load an input with all layers of a tower, or with one layer, which is faster. */
-  async scene(number: number, tower: TowerInfo, layer?: number): Promise<Scene> {
-    const which = layer === undefined ? [] : [layer];
+  /** Load an input with all layers of a tower, with one layer, which is faster, or with a window of one layer. */
+  async scene(number: number, tower: TowerInfo, layer?: number, ...window: string[]): Promise<Scene> {
+    const which = layer === undefined ? [] : [layer, ...window];
     const [input, edges] = await Promise.all([
       this.ask("input", number),
       this.ask("edges", number, tower.name, ...which),
@@ -81,5 +81,5 @@ export function placeOf(scene: Scene, layer: number): number {
 }
 
 export function tokensOf(scene: Scene, stream: string): TokenInfo[] {
-  return scene.input.streams.find(({ name }) => name === stream)?.tokens ?? [];
+  return tokensOfStream(scene.input, stream);
 }

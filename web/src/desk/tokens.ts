@@ -1,5 +1,5 @@
 // Which tokens are hidden together?
-import type { TokenInfo } from "../source/wire";
+import type { TokenInfo } from "../source/tokens";
 import type { Desk } from "./desk.svelte";
 
 export type Sort = "first" | "special" | "punctuation";

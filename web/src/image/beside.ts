@@ -1,5 +1,5 @@
 // Which tokens have no place in a picture? They are listed in order; each run of patches is one item.
-import type { TokenInfo } from "../source/wire";
+import type { TokenInfo } from "../source/tokens";
 
 export interface BesideItem {
   position: number;

@@ -11,7 +11,7 @@ export function httpSource(base: string): Source {
   };
   return {
     live: true,
-    get: (path) => fetched(path),
+    get: (path, signal) => fetched(path, { signal }),
     ask: (action, body) =>
       fetched(action, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
   };

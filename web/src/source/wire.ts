@@ -18,6 +18,7 @@ export interface InputLine {
   label: string;
   kind: string;
   second: boolean;
+  tokens: number;
 }
 
 /** One attention layer; `layer` is its number in the model. */
@@ -138,18 +139,23 @@ export interface EditProofs {
   done: boolean;
 }
 
-/** One token of a stream; numbers are -1 where there is none. */
-export interface TokenInfo {
-  text: string;
-  raw: string;
-  id: number;
-  special: boolean;
-  segment: number;
-  word: number;
-  row: number;
-  column: number;
-  generated: boolean;
-  punctuation: boolean;
+/**
+ * The tokens of a stream as columns; numbers are -1 where there is none.
+ *
+ * Equal tokens are listed once (V of them); `entry` says which of these each of N tokens is.
+ */
+export interface TokenColumns {
+  texts: string[];
+  raws: string[];
+  ids: Grid<Int32Array>;
+  special: Grid<Uint8Array>;
+  punctuation: Grid<Uint8Array>;
+  entry: Grid<Uint16Array> | Grid<Uint32Array>;
+  segment: Grid<Int16Array>;
+  word: Grid<Int32Array>;
+  row: Grid<Int32Array> | null;
+  column: Grid<Int32Array> | null;
+  generated: number;
 }
 
 /**
@@ -161,7 +167,7 @@ export interface TokenInfo {
  */
 export interface Stream {
   name: string;
-  tokens: TokenInfo[];
+  tokens: TokenColumns;
   image: Grid<Int16Array> | null;
   box: Grid<Float32Array> | null;
 }
@@ -186,10 +192,12 @@ export interface InputInfo {
 /**
  * `edges/{i}/{tower}`: the strongest keys of every row of every head.
  * `edges/{i}/{tower}/{layer}`: the same for one layer, which is sent sooner.
+ * `edges/{i}/{tower}/{layer}/{rows}/{columns}`: of a window, as in edges/0/decoder/3/0-511/0-511.
  *
  * Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
  * without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
- * 65535ths. Layers with fewer keys than k are padded with 0.
+ * 65535ths. Layers with fewer keys than k are padded with 0. In a window n and m count its rows
+ * and columns, `index` starts with its first column, and `rest` is all weight outside of it too.
  */
 export interface Edges {
   input: number;
@@ -203,6 +211,8 @@ export interface Edges {
   weight: Grid<Uint16Array> | Grid<Float32Array>;
   rest: Grid<Uint16Array>;
   row_sum: Grid<Float32Array> | null;
+  first_row: number;
+  first_column: number;
 }
 
 /** `rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head. */
@@ -240,6 +250,52 @@ export interface Vectors {
   value: Grid<Float32Array> | null;
   added: Grid<Float32Array> | null;
   seen: Grid<Uint8Array> | null;
+}
+
+/**
+ * Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
+ *
+ * Its mass, the sum of its weights, is (value / 65535)² · most. Cells beyond the input are left
+ * out, so R and C are 256 or less.
+ */
+export interface TileCells {
+  strongest: Grid<Uint16Array>;
+  mass: Grid<Uint16Array>;
+  peak: number;
+  most: number;
+}
+
+/** `tile/{i}/{head}/{level}/{row}/{column}` or `…/{column}/{without}`: one tile, exact. */
+export interface TilePacket {
+  input: number;
+  head: string;
+  level: number;
+  row: number;
+  column: number;
+  cells: TileCells;
+  without: number[];
+}
+
+/**
+ * `overview/{i}/{head}/{sampled}` or `…/{sampled}/{without}`: a whole head in one tile.
+ *
+ * sampled 1: from every `step`-th row, at once; masses are scaled up and the strongest weight of
+ * a cell may be missed. sampled 0: from all rows, exact.
+ */
+export interface Overview {
+  input: number;
+  head: string;
+  n: number;
+  m: number;
+  level: number;
+  step: number;
+  cells: TileCells;
+  column_mass: Grid<Float32Array>;
+  total: number;
+  sinks: number[];
+  without: number[];
+  kept: Grid<Float32Array>;
+  drawn: Grid<Float32Array>;
 }
 
 /** `picture/{i}/{image}`: one picture, turned upright, on white, at most 1024 pixels a side. */
@@ -681,6 +737,11 @@ export interface Picks {
   edits: EditPick[];
   labView: "before" | "after" | "difference";
   labAt: number | null;
+  pooled: "strongest" | "mean";
+  withoutSinks: boolean;
+  tileView: number[] | null;
+  key: number | null;
+  window: number[] | null;
 }
 
 /** First word of a path → what answers it. */
@@ -693,6 +754,8 @@ export interface Answers {
   rows: RowWeights;
   layer: LayerWeights;
   vectors: Vectors;
+  tile: TilePacket;
+  overview: Overview;
   picture: Picture;
   gaze: Gaze;
   thumbs: Thumbs;
@@ -733,6 +796,8 @@ export const MISSING = {
   "rows": "exact weights; save it with exact=True (on the command line --exact)",
   "layer": "exact weights; save it with exact=True (on the command line --exact)",
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
+  "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
+  "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
   "gaze": "this; open the atlas with attention-atlas serve",
   "thumbs": "this; open the atlas with attention-atlas serve",
@@ -764,6 +829,7 @@ export const CHOICES = {
   "patches": ["off", "border", "fill"],
   "keeps": ["any", "part", "most"],
   "labView": ["before", "after", "difference"],
+  "pooled": ["strongest", "mean"],
 } as const;
 
 /** The default picks. */
@@ -817,6 +883,11 @@ export const START: Picks = {
   "edits": [],
   "labView": "after",
   "labAt": null,
+  "pooled": "strongest",
+  "withoutSinks": false,
+  "tileView": null,
+  "key": null,
+  "window": null,
 };
 
 export const KIND_COLOURS = {
@@ -865,6 +936,14 @@ export const MOST_EDITS = 100 as const;
 export const MOST_GENERATED = 200 as const;
 
 export const LARGEST_ANSWER = 4000000 as const;
+
+export const LONG_INPUT = 2048 as const;
+
+export const TILE = 256 as const;
+
+export const FAINTEST_CELL = 3.844675124951941e-06 as const;
+
+export const MOST_WITHOUT = 64 as const;
 
 export const FAINTEST = 0.05 as const;
 

@@ -1,5 +1,5 @@
 // What does a column list? Tokens, or tokens merged into words.
-import type { TokenInfo } from "../source/wire";
+import type { TokenInfo } from "../source/tokens";
 import { dense, fromWhole, type HeadRows } from "./rows";
 
 export interface Unit {
@@ -13,10 +13,12 @@ export interface Unit {
 /** The mark of a leading space; merged words do not have it. */
 export const SPACE = "\u00b7";
 
-export function unitsOf(tokens: TokenInfo[], words: boolean): Unit[] {
+/** Get the units of tokens; `first` is the position of the first token in its input. */
+export function unitsOf(tokens: TokenInfo[], words: boolean, first = 0): Unit[] {
   const out: Unit[] = [];
   let last = -1;
-  tokens.forEach((token, position) => {
+  tokens.forEach((token, at) => {
+    const position = first + at;
     const joins = words && token.word >= 0 && token.word === last && !token.special;
     if (joins) {
       const unit = out[out.length - 1];
@@ -29,6 +31,12 @@ export function unitsOf(tokens: TokenInfo[], words: boolean): Unit[] {
     last = token.special ? -1 : token.word;
   });
   return out;
+}
+
+/** Count the positions of units from another token on. */
+export function unitsFrom(units: Unit[], first: number): Unit[] {
+  if (first === 0) return units;
+  return units.map((unit) => ({ ...unit, positions: unit.positions.map((position) => position - first) }));
 }
 
 /**

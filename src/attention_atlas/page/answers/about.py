@@ -39,7 +39,11 @@ def about_session(session: Session) -> wire.About:
 def about(subject: Subject) -> wire.About:
     """Return `about` of one subject alone."""
     frame = subject.inputs()
-    inputs = [_input_line(number, row) for number, row in enumerate(records(frame))]
+    lengths = _lengths(subject)
+    inputs = [
+        _input_line(number, row, lengths.get(number, 0))
+        for number, row in enumerate(records(frame))
+    ]
     if isinstance(subject, StoredAtlas):
         return _about_atlas(subject, inputs)
     notes = subject.notes if isinstance(subject, Attention) else []
@@ -82,6 +86,17 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
     )  # fmt: skip
 
 
+def _lengths(subject: Subject) -> dict[int, int]:
+    """Return how many tokens the longest stream of each input has."""
+    if not isinstance(subject, StoredAtlas):
+        return {0: int(subject.tokens(0)["stream"].value_counts().max())}
+    added = range(subject.manifest.inputs, len(subject))
+    tables = [subject.tokens(), *map(subject.tokens, added)]
+    counts = pd.concat([table[["input", "stream"]] for table in tables]).value_counts()
+    longest = counts.groupby(level="input").max()
+    return dict(zip(longest.index.tolist(), longest.tolist(), strict=True))
+
+
 def _patches(atlas: StoredAtlas) -> list[str]:
     """Return the streams whose tokens have places in pictures."""
     tokens = atlas.tokens()
@@ -89,12 +104,13 @@ def _patches(atlas: StoredAtlas) -> list[str]:
     return [stream for stream in atlas.manifest.streams if stream in placed]
 
 
-def _input_line(number: int, row: dict[str, Any]) -> wire.InputLine:
+def _input_line(number: int, row: dict[str, Any], tokens: int) -> wire.InputLine:
     texts = [visible(text) for text in (row.get("text"), row.get("second")) if text]
     label = " / ".join(" ".join(text.replace("·", " ").split()) for text in texts)
     cut = label if len(label) <= _LABEL else label[: _LABEL - 1].rstrip() + "…"
     named = row.get("source") or f"{row['kind']} {number}"
-    return wire.InputLine(number, cut or visible(str(named)), row["kind"], bool(row.get("second")))
+    second = bool(row.get("second"))
+    return wire.InputLine(number, cut or visible(str(named)), row["kind"], second, tokens)
 
 
 def _tower_info(tower: Tower, has_vectors: Callable[[Layer], bool]) -> wire.TowerInfo:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.page.answers.subject import Weighted
-from attention_atlas.page.wire.constants import UNIT
+from attention_atlas.names.errors import PickError
+from attention_atlas.page.answers.subject import Weighted, Windowed
+from attention_atlas.page.wire.constants import LARGEST_ANSWER, UNIT
 from attention_atlas.page.wire.text import Edges
+from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import LARGEST, Float32
 
 BUDGET = 6_000_000  # bytes of one packet
@@ -38,6 +40,27 @@ def make_edges(
         k = min(m, max(FEWEST, BUDGET // (rows * 4)))
         return _strongest(subject, input, tower, layers, k)
     return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT)
+
+
+Window = tuple[tuple[int, int], tuple[int, int]]  # first and last row, first and last column
+
+
+def window_edges(subject: Windowed, input: int, tower: str, layer: Layer, window: Window) -> Edges:
+    """Return the links between some rows and some columns of all heads of a layer."""
+    (top, bottom), (left, right) = window
+    n, m = bottom - top + 1, right - left + 1
+    if layer.heads * n * m > LARGEST_ANSWER:
+        raise PickError(
+            f"this window has {layer.heads} × {n} × {m} weights; ask for at most {LARGEST_ANSWER}"
+        )
+    k = min(m, max(FEWEST, BUDGET // (layer.heads * n * 4)))
+    rows, columns = range(top, bottom + 1), range(left, right + 1)
+    part = subject.window(input, layer.layer, tower, rows, columns).reshape(-1, m)
+    index, weight, rest, total = top_k(part, k)
+    return Edges(
+        input, tower, [layer.layer], [layer.heads], [n], [m], k, index.astype(np.uint32),
+        _roots(weight), _steps(rest + np.maximum(1 - total, 0)), None, top, left,
+    )  # fmt: skip
 
 
 def _whole(

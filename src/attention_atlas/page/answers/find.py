@@ -4,6 +4,7 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.edited import is_edited
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.wire.constants import LONG_INPUT
 from attention_atlas.store.manifest import Layer, Tower
 
 
@@ -38,6 +39,12 @@ def find_layer(tower: Tower, number: int) -> Layer:
         known = ", ".join(str(layer.layer) for layer in tower.layers)
         raise PickError(f"{tower.name} has no layer {number}; it has {known}")
     return match
+
+
+def is_long(subject: Subject, input: int, tower: Tower) -> bool:
+    """Tell whether an input is too long for packets of all its weights: it has tiles."""
+    streams = {name for layer in tower.layers for name in (layer.queries, layer.keys)}
+    return max(count_tokens(subject, input, stream) for stream in streams) > LONG_INPUT
 
 
 def count_tokens(subject: Subject, input: int, stream: str) -> int:

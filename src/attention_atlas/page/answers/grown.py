@@ -14,8 +14,10 @@ from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edited import EditedInputs, is_edited
 from attention_atlas.store.manifest import Tower
-from attention_atlas.store.reader import StoredAtlas, Terms
+from attention_atlas.store.pyramids import Without
+from attention_atlas.store.reader import Bools, StoredAtlas, Terms
 from attention_atlas.store.rows import Float32
+from attention_atlas.store.tiles import Pyramid
 
 
 class Grown(StoredAtlas):
@@ -86,6 +88,17 @@ class Grown(StoredAtlas):
         home, number = self._home(input)
         return home.rows(number, layer, tower, heads, rows, columns)
 
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> Float32:  # fmt: skip
+        home, number = self._home(input)
+        return home.window(number, layer, tower, rows, columns, heads)
+
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        home, number = self._home(input)
+        return home.pyramid(number, head, without)
+
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)
         return home.queries(head, number)
@@ -101,6 +114,10 @@ class Grown(StoredAtlas):
     def terms(self, head: str | Head, input: int = 0) -> Terms:
         home, number = self._home(input)
         return home.terms(head, number)
+
+    def seen(self, input: int, head: str | Head, rows: range, columns: range) -> Bools:
+        home, number = self._home(input)
+        return home.seen(number, head, rows, columns)
 
     def _check_input(self, input: int) -> int:
         return input if is_edited(input) else super()._check_input(input)

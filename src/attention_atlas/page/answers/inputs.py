@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from attention_atlas.names.token_text import is_punctuation, shown, visible
@@ -38,19 +39,30 @@ def saved_inputs(saving: Saving) -> Iterator[str]:
 
 
 def _stream(name: str, frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.Stream:
-    raw, special = frame["text"].tolist(), frame["special"].tolist()
-    readable = shown(raw, special)
-    texts = readable if prettify else [visible(text) for text in raw]
-    marks = [is_punctuation(text) for text in readable]
-    columns = [frame[c].tolist() for c in ("id", "segment", "word", "row", "column", "position")]
-    tokens = [
-        wire.TokenInfo(
-            text, token, int(number), bool(flag), int(segment), int(word), int(row), int(column),
-            0 <= prompt <= int(position), mark and not flag,
-        )
-        for text, token, flag, mark, number, segment, word, row, column, position in zip(
-            texts, raw, special, marks, *columns, strict=True
-        )
-    ]  # fmt: skip
     image, box = places(frame) or (None, None)
-    return wire.Stream(name, tokens, image, box)
+    return wire.Stream(name, _columns(frame, prompt, prettify), image, box)
+
+
+def _columns(frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.TokenColumns:
+    """Return the tokens of a stream as columns; equal tokens are read and sent once."""
+    known: dict[tuple[str, int, bool], int] = {}
+    columns = (frame[name].tolist() for name in ("text", "id", "special"))
+    entry = [known.setdefault(token, len(known)) for token in zip(*columns, strict=True)]
+    raw = [text for text, _, _ in known]
+    ids = [number for _, number, _ in known]
+    special = [flag for _, _, flag in known]
+    readable = shown(raw, special)
+    marks = [
+        is_punctuation(text) and not flag for text, flag in zip(readable, special, strict=True)
+    ]
+    small = np.uint16 if len(known) <= 2**16 else np.uint32
+    patches = bool((frame["row"] >= 0).any() or (frame["column"] >= 0).any())
+    generated = int((frame["position"] >= prompt).sum()) if prompt >= 0 else 0
+    return wire.TokenColumns(
+        readable if prettify else [visible(text) for text in raw], raw, np.array(ids, np.int32),
+        np.array(special, np.uint8), np.array(marks, np.uint8), np.array(entry, small),
+        frame["segment"].to_numpy(np.int16), frame["word"].to_numpy(np.int32),
+        frame["row"].to_numpy(np.int32) if patches else None,
+        frame["column"].to_numpy(np.int32) if patches else None,
+        len(frame) - generated,
+    )  # fmt: skip

@@ -26,6 +26,7 @@ from attention_atlas.page.answers.partners import partners
 from attention_atlas.page.answers.pictures import picture, thumbs
 from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
 from attention_atlas.page.answers.session import Session
+from attention_atlas.page.answers.tiles import overview, saved_overviews, tile
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
 from attention_atlas.page.wire.about import About
@@ -44,10 +45,12 @@ from attention_atlas.page.wire.maps import (
     Partners,
 )
 from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
+from attention_atlas.page.wire.tiles import Overview, TilePacket
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _ALL = "tokens beyond the map's sample" + LIVE
 _LAB = "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL"
+_TILES = "tiles of long inputs" + LIVE
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -69,12 +72,24 @@ _ROWS = [
     ),
     # Text
     Packet("input/{input:int}", InputInfo, input_info, saved_inputs),
-    Packet("edges/{input:int}/{tower}/{layer:int?}", Edges, edges, saved_edges, _WEIGHTS),
+    Packet(
+        "edges/{input:int}/{tower}/{layer:int?}/{rows?}/{columns?}", Edges, edges, saved_edges,
+        _WEIGHTS,
+    ),
     Packet("rows/{input:int}/{head}/{rows?}", RowWeights, rows, saved_rows, _WEIGHTS),
     Packet("layer/{input:int}/{tower}/{layer:int}", LayerWeights, layer, missing=_WEIGHTS),
     Packet(
         "vectors/{input:int}/{head}", Vectors, vectors, saved_vectors,
         "query and key vectors" + EXACT,
+    ),
+    # Long inputs
+    Packet(
+        "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,
+        missing=_TILES,
+    ),
+    Packet(
+        "overview/{input:int}/{head}/{sampled:int}/{without?}", Overview, overview,
+        saved_overviews, _TILES,
     ),
     # Image
     Packet("picture/{input:int}/{picture:int}", Picture, picture, saved_pictures),

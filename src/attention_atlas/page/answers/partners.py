@@ -4,7 +4,13 @@ import numpy as np
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.find import check_input, find_layer, find_tower
+from attention_atlas.page.answers.find import (
+    check_input,
+    count_tokens,
+    find_layer,
+    find_tower,
+    is_long,
+)
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import maps as wire
 from attention_atlas.store.maps import SIDES
@@ -20,11 +26,15 @@ def partners(subject: Subject, number: int, name: str, side: str, position: int)
         raise PickError(f"{side[:40]!r} is no side; give {' or '.join(SIDES)}")
     tower = find_tower(subject, head.tower or subject.towers[0].name)
     layer = find_layer(tower, head.layer)
-    seen = subject.terms(head, i).seen  # (N, M)
-    count = seen.shape[SIDES.index(side)]
+    n, m = (count_tokens(subject, i, stream) for stream in (layer.queries, layer.keys))
+    count = n if side == "query" else m
     if not 0 <= position < count:
         raise PickError(f"input {i} has no {side} {position}; it has 0 to {count - 1}")
-    chosen = {"rows" if side == "query" else "columns": [position]}
-    weights = subject.rows(i, layer.layer, tower.name, [head.head], **chosen)[0]
-    visible = seen[position] if side == "query" else seen[:, position]
-    return wire.Partners(weights.ravel(), visible.astype(np.uint8))
+    one = range(position, position + 1)
+    rows, columns = (one, range(m)) if side == "query" else (range(n), one)
+    if is_long(subject, i, tower):  # other columns are not computed
+        weights = subject.window(i, layer.layer, tower.name, rows, columns, [head.head])
+    else:
+        weights = subject.rows(i, layer.layer, tower.name, [head.head], rows, columns)
+    seen = subject.seen(i, head, rows, columns)
+    return wire.Partners(weights.ravel(), seen.ravel().astype(np.uint8))

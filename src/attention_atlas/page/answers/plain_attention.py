@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ import pandas as pd
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
 from attention_atlas.names.token_text import words
+from attention_atlas.store.head_weights import GivenWeights
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.rows import Float32, indexes
+from attention_atlas.store.tiles import Pyramid
 
 # Without a tokenizer only the spelling shows it: [CLS], <s>, </s>, <|endoftext|>, <extra_id_0>.
 _SPECIAL = re.compile(
@@ -29,6 +33,7 @@ class Attention:
     boundary: int = -1
     prettify: bool = True
     notes: list[str] = field(default_factory=list)
+    _pyramids: Pyramids = field(default_factory=Pyramids, repr=False, compare=False)
 
     def __len__(self) -> int:
         return 1
@@ -97,6 +102,20 @@ class Attention:
         if asked.head >= heads:
             raise PickError(f"there is no {asked}: layer {asked.layer} has heads 0 to {heads - 1}")
         return np.asarray(self.rows(input, asked.layer, asked.tower, [asked.head], rows)[0])
+
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> Float32:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns of a layer."""
+        return self.rows(input, layer, tower, heads, rows, columns)
+
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        """Return the levels of tiles of a head."""
+        rows = self.weights(input, head)
+        keys = removed(without, lambda: self.pyramid(input, head), rows.shape[1])
+        make = partial(Pyramid, GivenWeights(rows, keys), keys)
+        return self._pyramids.get((str(head), keys), make)
 
     def _tower(self, name: str) -> Tower:
         if not name and len(self.towers) == 1:

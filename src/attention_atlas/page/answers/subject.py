@@ -9,6 +9,8 @@ import pandas as pd
 
 from attention_atlas.names.head import Head
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.pyramids import Without
+from attention_atlas.store.tiles import Pyramid
 
 
 class Weighted(Protocol):
@@ -29,7 +31,17 @@ class Weighted(Protocol):
         """Return the weights (H, N, M) of some heads, rows and columns; None means all."""
 
 
-class Subject(Weighted, Protocol):
+class Windowed(Protocol):
+    """A source of weights of long inputs, read in windows."""
+
+    def window(
+        self, input: int, layer: int, tower: str | None, rows: range, columns: range,
+        heads: Sequence[int] | None = None,
+    ) -> npt.NDArray[np.float32]:  # fmt: skip
+        """Return the weights (H, R, C) of some rows and columns; other columns cost nothing."""
+
+
+class Subject(Weighted, Windowed, Protocol):
     """What a view shows: an atlas, or plain Attention."""
 
     @property
@@ -40,6 +52,7 @@ class Subject(Weighted, Protocol):
     def layer_weights(
         self, input: int = 0, layer: int = 0, tower: str | None = None
     ) -> npt.NDArray[np.float32]: ...
+    def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid: ...
     def weights(
         self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
     ) -> npt.NDArray[np.float32]: ...

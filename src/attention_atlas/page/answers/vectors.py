@@ -8,10 +8,11 @@ import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.find import check_input
+from attention_atlas.page.answers.find import check_input, find_tower, is_long
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import text as wire
+from attention_atlas.page.wire.constants import LONG_INPUT
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
 
@@ -26,6 +27,12 @@ def vectors(subject: Subject, number: int, name: str) -> wire.Vectors:
         raise PickError(
             "plain attention has no queries and keys; capture the model for them: "
             "aa.neuron_view(aa.capture(model, text))"
+        )
+    tower = find_tower(subject, head.tower or subject.towers[0].name)
+    if is_long(subject, i, tower):
+        raise PickError(
+            f"input {i} has more than {LONG_INPUT} tokens, too many for all vectors of a head at "
+            "once; ask for its tiles, or read atlas.queries and atlas.keys in Python"
         )
     query, key = subject.queries(head, i), subject.keys(head, i)
     terms = subject.terms(head, i)
@@ -54,7 +61,10 @@ def saved_vectors(saving: Saving) -> Iterator[str]:
     if alone and _size(atlas, known, saving.inputs) > SAVED_BYTES:
         known = [entry for entry in known if saving.is_picked(*entry[:2])]
     for number in saving.inputs:
-        yield from (f"vectors/{number}/{head}" for _, _, head in known)
+        long = {tower.name for tower in atlas.towers if is_long(atlas, number, tower)}
+        yield from (
+            f"vectors/{number}/{head}" for tower, _, head in known if tower.name not in long
+        )
 
 
 def _size(

@@ -7,29 +7,47 @@ import numpy as np
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.page.answers.edges import make_edges
-from attention_atlas.page.answers.find import check_input, count_tokens, find_tower
+from attention_atlas.page.answers.edges import make_edges, window_edges
+from attention_atlas.page.answers.find import (
+    check_input,
+    count_tokens,
+    find_layer,
+    find_tower,
+    is_long,
+)
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import text as wire
-from attention_atlas.page.wire.constants import LARGEST_ANSWER
+from attention_atlas.page.wire.constants import LARGEST_ANSWER, LONG_INPUT
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
-def edges(subject: Subject, number: int, name: str, layer: int | None = None) -> wire.Edges:
-    """Return the strongest keys of every row of a tower, or of one of its layers."""
+def edges(
+    subject: Subject, number: int, name: str, layer: int | None = None,
+    rows: str | None = None, columns: str | None = None,
+) -> wire.Edges:  # fmt: skip
+    """Return the strongest keys of every row of a tower, of one layer, or of a window of it."""
     i, tower = check_input(subject, number), find_tower(subject, name)
+    if layer is not None and rows is not None:
+        asked = find_layer(tower, layer)
+        n, m = (count_tokens(subject, i, stream) for stream in (asked.queries, asked.keys))
+        window = (range_of(rows, n), range_of(columns or f"0-{m - 1}", m))
+        return window_edges(subject, i, name, asked, window)
     layers = [known.layer for known in tower.layers]
-    asked = layers if layer is None else [layer]
-    return make_edges(subject, i, name, asked, of=len(layers))
+    if is_long(subject, i, tower):
+        raise PickError(
+            f"input {i} has more than {LONG_INPUT} tokens; ask for a window of one layer, as in "
+            f"edges/{i}/{name}/{layers[0]}/0-255/0-255, or for tiles"
+        )
+    return make_edges(subject, i, name, layers if layer is None else [layer], of=len(layers))
 
 
 def rows(subject: Subject, number: int, name: str, part: str | None = None) -> wire.RowWeights:
     """Return the exact weights (N, M) of one head, of all rows or of a range such as 0-99."""
     i, head = check_input(subject, number), str(Head.parse(name))
     n, m = _size(subject, i, head)
-    first, last = (0, n - 1) if part is None else _range(part, n)
+    first, last = (0, n - 1) if part is None else range_of(part, n)
     if (last - first + 1) * m > LARGEST_ANSWER:
         most = LARGEST_ANSWER // m
         raise PickError(
@@ -56,7 +74,9 @@ def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWei
 def saved_edges(saving: Saving) -> Iterator[str]:
     """Yield the paths of all towers of all saved inputs."""
     for number in saving.inputs:
-        yield from (f"edges/{number}/{tower.name}" for tower in saving.subject.towers)
+        for tower in saving.subject.towers:
+            if not is_long(saving.subject, number, tower):
+                yield f"edges/{number}/{tower.name}"
 
 
 def saved_rows(saving: Saving) -> Iterator[str]:
@@ -68,7 +88,8 @@ def saved_rows(saving: Saving) -> Iterator[str]:
         rounded = {
             tower.name
             for tower in subject.towers
-            if edges(subject, number, tower.name).weight.dtype != np.float32
+            if not is_long(subject, number, tower)
+            and edges(subject, number, tower.name).weight.dtype != np.float32
         }
         for tower, layer, head in saving.heads():
             if tower.name not in rounded:
@@ -93,7 +114,8 @@ def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:
     return count_tokens(subject, i, layer.queries), count_tokens(subject, i, layer.keys)
 
 
-def _range(part: str, n: int) -> tuple[int, int]:
+def range_of(part: str, n: int) -> tuple[int, int]:
+    """Return the first and the last number of a range such as 0-99, within 0 to n − 1."""
     match = _RANGE.fullmatch(part)
     if not match or not int(match[1]) <= int(match[2]) < n:
         raise PickError(f"{part[:40]!r} is no range of rows; give first-last within 0-{n - 1}")

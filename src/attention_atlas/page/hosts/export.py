@@ -15,6 +15,7 @@ from typing import Any
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.names.errors import InputError, StoreError
 from attention_atlas.page.answers.comparison import compared
+from attention_atlas.page.answers.find import is_long
 from attention_atlas.page.answers.packets import PACKETS
 from attention_atlas.page.answers.saved_pictures import fits
 from attention_atlas.page.answers.saving import Saving
@@ -190,5 +191,6 @@ def _opening(saving: Saving) -> Iterator[str]:
     tower = (named or list(subject.towers))[0]
     layer = tower.find(picks.get("layer", -1)) or tower.layers[0]
     n, m = (len(subject.tokens(i, stream)) for stream in (layer.queries, layer.keys))
-    if 4 * n * m * layer.heads * len(tower.layers) > SOON:
+    long = is_long(subject, i, tower)
+    if not long and 4 * n * m * layer.heads * len(tower.layers) > SOON:
         yield from ("about", f"input/{i}", f"edges/{i}/{tower.name}/{layer.layer}")

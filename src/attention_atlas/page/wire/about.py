@@ -17,6 +17,7 @@ class InputLine:
     label: str
     kind: str
     second: bool  # whether it has a second text or a target
+    tokens: int = 0  # of its longest stream; more than LONG_INPUT: ask for tiles
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,12 @@ class Picks:
     edits: Sequence[EditPick] = ()  # of the Lab, in their order
     labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
     labAt: int | None = None  # noqa: N815  position whose prediction is shown; None: the last token
+    # Of inputs longer than LONG_INPUT:
+    pooled: Literal["strongest", "mean"] = "strongest"  # what a cell of the heat-map shows
+    withoutSinks: bool = False  # noqa: N815
+    tileView: Sequence[float] | None = None  # noqa: N815  row, column, tokens in view; None: all
+    key: int | None = None  # picked in the heat-map together with the query `token`
+    window: Sequence[int] | None = None  # first query and key of the lines; None: at the token
 
 
 def read_picks(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,19 +9,23 @@ from attention_atlas.page.wire.packing import Array, Buffer
 
 
 @dataclass(frozen=True)
-class TokenInfo:
-    """One token of a stream; numbers are -1 where there is none."""
+class TokenColumns:
+    """The tokens of a stream as columns; numbers are -1 where there is none.
 
-    text: str  # as shown
-    raw: str  # as the tokenizer writes it
-    id: int
-    special: bool
-    segment: int  # 0 the text, 1 the second text, -1 neither
-    word: int
-    row: int  # of a patch
-    column: int
-    generated: bool
-    punctuation: bool
+    Equal tokens are listed once (V of them); `entry` says which of these each of N tokens is.
+    """
+
+    texts: Sequence[str]  # V, as shown
+    raws: Sequence[str]  # V, as the tokenizer writes it
+    ids: Annotated[Array, Buffer(("i4",), "V")]
+    special: Annotated[Array, Buffer(("u1",), "V")]
+    punctuation: Annotated[Array, Buffer(("u1",), "V")]
+    entry: Annotated[Array, Buffer(("u2", "u4"), "N")]
+    segment: Annotated[Array, Buffer(("i2",), "N")]  # 0 the text, 1 the second, -1 neither
+    word: Annotated[Array, Buffer(("i4",), "N")]
+    row: Annotated[Array, Buffer(("i4",), "N")] | None  # of a patch; None: there are no patches
+    column: Annotated[Array, Buffer(("i4",), "N")] | None
+    generated: int  # tokens from this position on were generated; N: none
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Stream:
     """
 
     name: str
-    tokens: Sequence[TokenInfo]
+    tokens: TokenColumns
     image: Annotated[Array, Buffer(("i2",), "N")] | None = None  # which picture; -1: none
     box: Annotated[Array, Buffer(("f4",), "N 4")] | None = None
 
@@ -55,10 +59,12 @@ class InputInfo:
 class Edges:
     """`edges/{i}/{tower}`: the strongest keys of every row of every head.
     `edges/{i}/{tower}/{layer}`: the same for one layer, which is sent sooner.
+    `edges/{i}/{tower}/{layer}/{rows}/{columns}`: of a window, as in edges/0/decoder/3/0-511/0-511.
 
     Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
     without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
-    65535ths. Layers with fewer keys than k are padded with 0.
+    65535ths. Layers with fewer keys than k are padded with 0. In a window n and m count its rows
+    and columns, `index` starts with its first column, and `rest` is all weight outside of it too.
     """
 
     input: int
@@ -72,6 +78,8 @@ class Edges:
     weight: Annotated[Array, Buffer(("u2", "f4"), "R k")]
     rest: Annotated[Array, Buffer(("u2",), "R")]  # weight of the keys that are left out, 65535ths
     row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only if some row does not sum to 1
+    first_row: int = 0  # where the window starts
+    first_column: int = 0
 
 
 @dataclass(frozen=True)

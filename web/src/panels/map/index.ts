@@ -27,7 +27,12 @@ export const map: Tab = {
   ],
   status,
   keys: [
-    { key: "/", shown: "/", does: "search on the map", act: (_desk, frame) => frame.focusControl(".aa-search") },
+    {
+      key: "/",
+      shown: "/",
+      does: "search on the map, or in the heat-map of a long input",
+      act: (_desk, frame) => frame.focusControl(".aa-search"),
+    },
     {
       key: "t",
       shown: "t",

@@ -12,7 +12,7 @@ export const text: Tab = {
   about: "which token looks at which, in one input",
   inCell: () => true,
   closeUp: () => true,
-  panel: (desk) => VIEWS[desk.picks.view].panel,
+  panel: (desk) => VIEWS[desk.picks.view][desk.one.long ? "long" : "panel"],
   controls: TextControls,
   inspector: TextInspector,
   bar: TextBar,
@@ -29,7 +29,14 @@ export const text: Tab = {
       ? [{ name: "drawn", text: `drawn: ${share(drawn.drawn, drawn.total)} of the attention` }]
       : [],
   legend: "rows look, columns are looked at",
-  keys: [{ key: "a", shown: "a", does: "show all heads of the layer", act: (desk) => desk.allHeads() }],
+  tokenName(desk, token) {
+    const text = desk.unitOf(token)?.text ?? desk.one.tokensAt(token.side)[token.position]?.text;
+    return text === undefined ? "" : `\u00a0“${text}”`;
+  },
+  keys: [
+    { key: "a", shown: "a", does: "show all heads of the layer", act: (desk) => desk.allHeads() },
+    { shown: "+ − 0", does: "heat-map of a long input: zoom in, zoom out, show all" },
+  ],
   ways: [
     { key: "1", shown: "1", does: "Lines view", act: (desk) => desk.setTab("text", "head") },
     { key: "2", shown: "2", does: "All heads view", act: (desk) => desk.setTab("text", "model") },
@@ -42,7 +49,7 @@ export const text: Tab = {
   out(desk) {
     desk.picks.view = "model";
   },
-  undo: ["hidden", "filter", "threshold", "topk", "words"],
+  undo: ["hidden", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
   steps: ["view", "other"],
   figureName: (desk) => desk.picks.view,
   isPlain: (desk) => desk.picks.view === "head",

@@ -5,11 +5,16 @@ import HeadPanel from "../head/HeadPanel.svelte";
 import HeatPanel from "../heat/HeatPanel.svelte";
 import ModelPanel from "../model/ModelPanel.svelte";
 import NeuronPanel from "../neuron/NeuronPanel.svelte";
+import LongLines from "../tiles/LongLines.svelte";
+import TilePanel from "../tiles/TilePanel.svelte";
+import TooLong from "../tiles/TooLong.svelte";
 
 interface View {
   name: string;
   about: string;
   panel: Part;
+  /** The panel for an input too long to be drawn whole. */
+  long: Part;
   /** Whether it has filters and reports the share of the attention that it draws. */
   counts?: boolean;
   /** Whether it shows all heads, not only the picked ones. */
@@ -21,9 +26,27 @@ export const VIEWS: Record<Picks["view"], View> = {
     name: "Lines",
     about: "which token looks at which, in the heads of one layer",
     panel: HeadPanel,
+    long: LongLines,
     counts: true,
   },
-  model: { name: "All heads", about: "every head of the model, small", panel: ModelPanel, allHeads: true },
-  neuron: { name: "Neurons", about: "how query and keys give the attention of one token", panel: NeuronPanel },
-  heat: { name: "Heat-map", about: "the weights as a matrix, beside the lines", panel: HeatPanel, counts: true },
+  model: {
+    name: "All heads",
+    about: "every head of the model, small",
+    panel: ModelPanel,
+    long: TooLong,
+    allHeads: true,
+  },
+  neuron: {
+    name: "Neurons",
+    about: "how query and keys give the attention of one token",
+    panel: NeuronPanel,
+    long: TooLong,
+  },
+  heat: {
+    name: "Heat-map",
+    about: "the weights as a matrix, beside the lines",
+    panel: HeatPanel,
+    long: TilePanel,
+    counts: true,
+  },
 };

@@ -28,7 +28,7 @@ from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import HeldTensors, ShardFile
-from attention_atlas.store.tiles import Overview, Pyramid, Tile
+from attention_atlas.store.tiles import HeadOverview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
 Bools = npt.NDArray[np.bool_]
@@ -258,7 +258,7 @@ class StoredAtlas:
     def overview(
         self, input: int = 0, head: str | Head = "L0H0", sampled: bool = False,
         without: Without = (),
-    ) -> Overview:  # fmt: skip
+    ) -> HeadOverview:  # fmt: skip
         """Return a whole head of a long input in one tile, from all rows or from every 16th."""
         pyramid = self.pyramid(input, head, without)
         return pyramid.sampled if sampled else pyramid.overview()

@@ -20,8 +20,7 @@ from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
-from attention_atlas.measure.read_blocks import ALL_CORES, Machine
-from attention_atlas.measure.read_blocks import MOST_ROWS
+from attention_atlas.measure.read_blocks import ALL_CORES, MOST_ROWS, Machine
 from attention_atlas.measure.resume import open_journal, partials
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows

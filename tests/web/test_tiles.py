@@ -380,10 +380,22 @@ def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: We
     expect(page.get_by_test_id("window")).to_have_text("tokens 0–127 of 3,000")
 
 
+def test_all_heads_are_small_overviews_and_a_click_opens_one(open_long: Open) -> None:
+    page = open_long("view=model", "[data-testid=long-heads][data-missing='0']")
+    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) =>
+      new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, 64, 64).data.buffer)).size
+    )"""
+    assert len(page.evaluate(inked)) == 4
+    eventually(page, lambda: min(page.evaluate(inked)) > 3)
+    page.get_by_test_id("thumb-L0H3").click()
+    page.wait_for_selector(f"{READY}[data-head=L0H3]")
+    assert picks(page)["heads"] == ["L0H3"]
+
+
 def test_a_short_input_keeps_its_plain_heat_map_and_other_views_say_what_is_too_long(
     open_long: Open,
 ) -> None:
-    page = open_long("view=model", "[data-testid=too-long]")
+    page = open_long("view=neuron", "[data-testid=too-long]")
     expect(page.get_by_test_id("too-long")).to_contain_text("3,000 tokens")
     page.get_by_test_id("too-long-heat").click()
     page.wait_for_selector(READY)

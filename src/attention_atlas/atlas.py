@@ -128,10 +128,12 @@ def capture(
     edits      (an option) changes of the forward pass: aa.ablate, aa.mask, …
     generate   (an option) let the model write that many tokens after each input, captured too
     truncate   (an option) cut inputs that are too long for the model instead of refusing them
+    vectors    (an option) whose vectors to keep: "all", "sample:20000" (whole inputs drawn until
+               they have so many tokens) or "none"; scores are then measured while capturing
 
     The other options are those of `record.write.capture.capture`.
     """
-    from attention_atlas.record.write.capture import capture as run
+    from attention_atlas.studies.capture import capture as run
 
     stored = run(
         model, inputs, tokenizer, path, keep, batch_size, device, limit, seed, progress, engine,

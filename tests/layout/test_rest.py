@@ -11,7 +11,7 @@ from torch import Tensor
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
-from attention_atlas.layout import rest, tsne
+from attention_atlas.layout import rest, tsne, umap
 from attention_atlas.layout.fidelity import Dots, neighbourhood
 from attention_atlas.layout.field import NODES, make_field
 from attention_atlas.layout.joint import join
@@ -41,6 +41,7 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         tsne, "schedule", lambda points, last_steps=1.0: (tsne.Phase(40, 1.0, 0.8, 1.0),)
     )
+    monkeypatch.setattr(umap, "JOINED_STEPS", 100)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
-from attention_atlas.layout import chunk, run
+from attention_atlas.layout import chunk, device, run
 from attention_atlas.layout.plan import Options
 from attention_atlas.layout.run import layout_atlas
 from attention_atlas.layout.sample import sample
@@ -21,6 +21,12 @@ TEXTS = ["The old doctor walks home because it is late.", "A cat sleeps.", "Who 
 @pytest.fixture
 def atlas(tmp_path: Path) -> Atlas:
     return aa.capture("builtin:gpt", TEXTS, path=tmp_path / "x.atlas", progress=False)
+
+
+@pytest.fixture(autouse=True)
+def _head_by_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few points would be one chunk."""
+    monkeypatch.setattr(device, "POINTS_AT_ONCE", 1)
 
 
 def test_a_layout_is_made_once_and_then_read(atlas: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,10 @@ def table_1(largest: list[float]) -> list[float]:
     return [len(ordered), mean, varies**0.5, ordered[0], *quarters, ordered[-1]]
 
 
-@pytest.mark.parametrize("name", ["builtin:gpt", "builtin:bert", "MiniLM", "SmolLM2"])
+@pytest.mark.parametrize(
+    "name",
+    ["builtin:gpt", "builtin:bert", "MiniLM", pytest.param("SmolLM2", marks=pytest.mark.full)],
+)
 def test_the_printed_table_is_that_of_the_models_own_attention(name: str) -> None:
     network, tokenizer = plain(name)
     with torch.no_grad():

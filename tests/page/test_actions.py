@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import attention_atlas as aa
-from attention_atlas.layout import chunk, run
+from attention_atlas.layout import chunk, device, run
 from attention_atlas.names.errors import InputError, ModelError
 from attention_atlas.page.hosts.app import make_app
 from attention_atlas.page.live.answers import Answers, make_answers
@@ -91,6 +91,7 @@ def test_a_map_is_computed_in_the_background_and_then_told_of(plain: aa.Atlas) -
 def test_one_map_at_a_time_and_it_can_be_stopped_and_gone_on_with(
     plain: aa.Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(device, "POINTS_AT_ONCE", 1)  # a chunk for each head
     real, made = chunk.make_chunk, []
 
     def slow(*asked: Any) -> Any:

@@ -1,5 +1,8 @@
 """A long input is sent in bounded packets: tiles, windows, columns of tokens."""
 
+import socket
+import threading
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -9,11 +12,16 @@ import numpy.typing as npt
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.names.wanted import UnwantedError, stop_if_unwanted
+from attention_atlas.page.hosts import launch
 from attention_atlas.page.hosts.export import save_page
 from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.wire.constants import LONG_INPUT, UNIT
 from attention_atlas.page.wire.packing import unpack
+from attention_atlas.store import cores
+from attention_atlas.store.coarse_levels import CoarseLevels
 from attention_atlas.store.form import CAUSAL
+from attention_atlas.store.pyramids import Pyramids
 from tests import planted
 from tests.made_once import MadeOnce
 from tests.token_columns import token_list
@@ -187,3 +195,41 @@ def test_a_saved_page_of_a_long_input_has_its_overviews(
     assert 'data-path="overview/0/L0H1/0"' in page
     assert 'data-path="edges/1/decoder"' in page
     assert 'data-path="edges/0/decoder' not in page
+
+
+def test_a_server_stops_what_its_page_no_longer_wants(
+    atlas: aa.Atlas, stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that zooms on drops its request; the pass over all rows ends after its next band."""
+    plain = CoarseLevels._read
+    begun, left, read = threading.Event(), threading.Event(), []
+
+    def slowly(self: CoarseLevels, band: int) -> None:
+        read.append(band)
+        begun.set()
+        # Until the server has seen that the page is gone; at most some seconds, so that a test
+        # that fails ends too.
+        end = time.monotonic() + 5
+        while stop_is_quiet() and time.monotonic() < end:
+            time.sleep(0.01)
+        left.set()
+        plain(self, band)
+
+    def stop_is_quiet() -> bool:
+        try:
+            stop_if_unwanted()
+        except UnwantedError:
+            return False
+        return True
+
+    monkeypatch.setattr(CoarseLevels, "_read", slowly)
+    monkeypatch.setattr(cores, "cores", lambda: 1)
+    atlas._pyramids = Pyramids()
+    with launch.start([atlas]) as server:
+        host, port = server.url.removeprefix("http://").rstrip("/").split(":")
+        with socket.create_connection((host, int(port))) as page:
+            ask = f"GET /api/overview/0/L0H0/0 HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
+            page.sendall(ask.encode())
+            assert begun.wait(20)
+        assert left.wait(20)
+    assert len(read) == 1

@@ -10,6 +10,7 @@ from torch import nn
 
 import attention_atlas as aa
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.record.watch.ways import observe, without_logits
 
 TEXTS = [f"Sentence {n} tells of {'very ' * (n % 5)}old men." for n in range(9)]
 # Our eager attention with weights, a plain pass with witnesses, and a pass as the capture runs it.
@@ -51,3 +52,15 @@ def test_a_capture_runs_each_batch_once_besides_its_trial(
     )  # fmt: skip
     assert len(atlas.manifest.shards) == (len(inputs) if shard_bytes == 1 else 1)
     assert count.passes == len(inputs) + TRIAL + (SURVEY if sees else 0)
+
+
+def test_a_watched_pass_computes_the_logits_of_one_token_and_keeps_no_cache() -> None:
+    loaded = load("builtin:gpt", device="cpu")
+    rows: list[int] = []
+    head = loaded.model.get_output_embeddings()
+    hook = head.register_forward_hook(lambda _, __, logits: rows.append(logits.shape[1]))
+    ids = loaded.tokenizer("Nobody asks for the logits.", return_tensors="pt")["input_ids"]
+    observe(loaded.model, {"input_ids": ids}, "named", fast=True)
+    hook.remove()
+    assert rows == [1] and ids.shape[1] > 1
+    assert without_logits(loaded.model) == {"logits_to_keep": 1, "use_cache": False}

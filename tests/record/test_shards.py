@@ -92,9 +92,11 @@ def test_only_the_shard_that_needs_float32_is_stored_in_it(monkeypatch: pytest.M
     asked: list[int] = []
 
     def coarse_for_nine_tokens(layers: Any, *more: Any) -> Any:
-        error, coarse = real(layers, *more)
+        checked = real(layers, *more)
         asked.append(layers[0].first.query.shape[2])
-        return error, coarse | ({layers[0].first.module} if asked[-1] == 9 else set())
+        if asked[-1] == 9:
+            checked.coarse.add(layers[0].first.module)
+        return checked
 
     monkeypatch.setattr(shard, "check_batch", coarse_for_nine_tokens)
     inputs = [{"input_ids": np.arange(1, 1 + n)[None]} for n in (5, 9, 6)]

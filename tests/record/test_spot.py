@@ -1,14 +1,15 @@
 """Sampled rows tell the truth about the whole, one layer at a time or many at one go."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from attention_atlas.record.prove.spot_check import Lighten, spot_check
+from attention_atlas.record.prove import spot_check as check
+from attention_atlas.record.prove.spot_check import Errors, Lighten, spot_check
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import layers_of
 
@@ -45,9 +46,9 @@ def weights_of(call: Call, round_to: Any = np.float32) -> np.ndarray[Any, Any]:
     return np.asarray(powers / (powers.sum(-1, keepdims=True) + extra))
 
 
-def samples_of(calls: list[Call]) -> list[Any]:
-    light = Lighten()
-    return [sample for call in calls for sample in light(call).samples]
+def checked(call: Call, real: torch.Tensor | None = None) -> Errors:
+    (sample,) = Lighten()(call).samples
+    return spot_check(sample, real, real)
 
 
 MASK = torch.ones(B, 1, N, N, dtype=torch.bool)
@@ -64,35 +65,48 @@ KINDS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "+".join(kind) or "plain")
-def test_layers_checked_together_are_right_and_as_if_checked_alone(kind: dict[str, Any]) -> None:
-    calls = [made(seed, **kind) for seed in range(3)]
-    together = spot_check(samples_of(calls), None, None)
-    for call, errors in zip(calls, together, strict=True):
-        (alone,) = spot_check(samples_of([call]), None, None)
-        assert errors.output == pytest.approx(alone.output, abs=1e-6) and errors.output < 1e-5
-        by_hand = np.abs(weights_of(call) - weights_of(call, np.float16))[[0, -1]].max()
-        assert errors.rounding == pytest.approx(by_hand, rel=0.01)
+def test_rows_of_a_right_call_are_right_and_show_its_rounding(kind: dict[str, Any]) -> None:
+    call = made(0, **kind)
+    errors = checked(call)
+    assert errors.output < 1e-5
+    assert (errors.rows, errors.of) == (B * N, B * N)  # N is below ROWS, so all rows are looked at
+    by_hand = np.abs(weights_of(call) - weights_of(call, np.float16)).max()
+    assert errors.rounding == pytest.approx(by_hand, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "+".join(kind) or "plain")
+def test_rows_in_blocks_are_the_same_rows(
+    kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = made(0, **kind)
+    (whole,) = Lighten(seed=3, told=True)(call).samples
+    for largest in (1, H * N, 3 * H * N, 2 * H * N * N):
+        monkeypatch.setattr(check, "LARGEST", largest)
+        (parts,) = Lighten(seed=3, told=True)(call).samples
+        for field in fields(whole)[2:]:
+            torch.testing.assert_close(getattr(parts, field.name), getattr(whole, field.name))
 
 
 def test_one_wrong_layer_is_found_among_right_ones() -> None:
     calls = [made(seed) for seed in range(4)]
     calls[2] = replace(calls[2], scale=0.45)
     calls.append(replace(made(7), mask=MASK))  # its output came from keys that it says are hidden
-    errors = [one.output for one in spot_check(samples_of(calls), None, None)]
+    errors = [checked(call).output for call in calls]
     assert [error > 1e-3 for error in errors] == [False, False, True, False, True]
 
 
 def test_padded_queries_do_not_count_and_weight_on_padded_keys_does() -> None:
     real = torch.ones(B, N, dtype=torch.bool)
-    real[0, -1] = False  # the first input, which is in the sample, has one pad
+    real[0, -1] = False
     broken = made(0, mask=real[:, None, None, :].expand(B, 1, N, N))
     assert broken.output is not None
     broken.output[0, -1] = math.nan
-    assert spot_check(samples_of([broken]), real, real)[0].output < 1e-5
-    assert spot_check(samples_of([broken]), None, None)[0].output == math.inf
+    assert checked(broken, real).output < 1e-5
+    assert checked(broken, real).rows == checked(broken, real).of == B * N - 1
+    assert checked(broken).output == math.inf
     looks = made(1)
     lost = weights_of(looks)[0, :, :-1, -1].max()
-    assert spot_check(samples_of([looks]), real, real)[0].output == pytest.approx(lost, rel=1e-3)
+    assert checked(looks, real).output == pytest.approx(lost, rel=1e-3)
 
 
 def test_what_stays_is_rounded_but_for_fine_modules_and_values_beyond_the_range() -> None:

@@ -3,6 +3,7 @@
 import tracemalloc
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from attention_atlas.names.wanted import UnwantedError, while_wanted
 from attention_atlas.store import coarse_levels, cores
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import CAUSAL
+from attention_atlas.store.head_weights import ROWS, ComputedWeights
 from attention_atlas.store.manifest import Layer, Shard
 from attention_atlas.store.pooling import FAINTEST_CELL
 from attention_atlas.store.reader import StoredAtlas
@@ -163,20 +165,47 @@ def test_rows_without_some_keys_are_softmaxes_over_the_others(made: Made, layer:
 N, WIDTH = 2048, 64
 
 
-def long_atlas(folder: Any, n: int = N, sink: float = 0.0) -> StoredAtlas:
+def long_atlas(folder: Path, n: int = N, sink: float = 0.0) -> StoredAtlas:
     """A causal head of random float16 vectors, whose first key is looked at by `sink` more."""
     dice = np.random.default_rng(1)
     query, key = dice.normal(size=(2, 1, n, WIDTH)).astype(np.float16)
     query[:, :, 0], key[:, :, 0] = 8, 0
     key[:, 0, 0] = sink
-    packer = Packer()
-    tensors = {"text.L0.query": query, "text.L0.key": key,
-               "text.L0.blocks": packer.blocks([Block(0, n, n, CAUSAL)])}  # fmt: skip
+    return causal_atlas(folder, {"text.L0.query": query, "text.L0.key": key}, n)
+
+
+def causal_atlas(folder: Path, tensors: dict[str, Any], n: int) -> StoredAtlas:
+    """One input of one causal head."""
+    tensors |= {"text.L0.blocks": Packer().blocks([Block(0, n, n, CAUSAL)])}
     path = folder / "0.safetensors"
     checksum = write_tensors(path, tensors)
     layer = Layer(0, 1, 1, WIDTH, WIDTH, WIDTH**-0.5, None, False, "text", "text", "")
     shard = Shard(path.name, 1, path.stat().st_size, checksum)
     return StoredAtlas(folder, manifest((layer,), [shard], 1))
+
+
+def test_with_a_stored_log_sum_exp_a_tile_needs_no_other_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the model's own; a weight is off by a factor of what rounding does to its logit."""
+    dice = np.random.default_rng(2)
+    query, key = dice.normal(size=(2, 1, N, WIDTH))
+    logits = query[0] @ key[0].T * WIDTH**-0.5
+    logits[np.triu_indices(N, 1)] = -np.inf
+    sums = np.log(np.exp(logits).sum(1))
+    stored = {"text.L0.query": query.astype(np.float16), "text.L0.key": key.astype(np.float16)}
+    atlas = causal_atlas(tmp_path, stored | {"text.L0.lse": sums[None].astype(np.float32)}, N)
+    rounded = atlas.queries("L0H0", 0).astype(float) @ atlas.keys("L0H0", 0).T * WIDTH**-0.5
+    monkeypatch.setattr(ComputedWeights, "_log_sums", None)  # nothing calls it
+    off = np.abs(rounded - logits)[np.tril_indices(N)].max()
+    # float32: the dot product, then lse and its difference from the logit, then exp.
+    products = np.abs(query[0]).max() * np.abs(key[0]).max() * WIDTH * WIDTH**-0.5
+    off += (WIDTH + 8) * unit() * (products + np.abs(sums).max())
+    for row, column in ((0, 0), (7, 0), (7, 7)):
+        tile = atlas.tile(0, "L0H0", 0, row, column)
+        place = slice(row * TILE, (row + 1) * TILE), slice(column * TILE, (column + 1) * TILE)
+        expected = np.exp(logits - sums[:, None])[place]
+        assert (np.abs(tile.strongest - expected) <= expected * np.expm1(off)).all()
 
 
 def exactly(atlas: StoredAtlas, first: int = 0) -> Floats:
@@ -235,7 +264,7 @@ def test_a_sink_has_a_twentieth_of_all_and_ten_times_its_share(sunk: StoredAtlas
 # Memory, stopping, refusals ----------------------------------------------------------------------
 
 
-def test_a_long_input_never_has_all_pairs_in_memory(tmp_path: Any) -> None:
+def test_a_long_input_never_has_all_pairs_in_memory(tmp_path: Path) -> None:
     n = 8192
     atlas = long_atlas(tmp_path, n)
     atlas.tile(0, "L0H0", 0, 0, 0)  # the file is opened and checked
@@ -270,7 +299,7 @@ def test_an_overview_that_nobody_wants_stops_and_resumes_where_it_was(
         pyramid.overview()
     assert len(read) == 3
     pyramid.overview()
-    assert sorted(read) == list(range(N // coarse_levels.ROWS))
+    assert sorted(read) == list(range(N // ROWS))
 
 
 @pytest.mark.parametrize(

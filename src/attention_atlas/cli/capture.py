@@ -17,7 +17,7 @@ def capture(
     overwrite: Overwrite = False,
 ) -> None:
     """Run MODEL over INPUTS and store its attention in an atlas folder. Resumes if interrupted."""
-    from attention_atlas.record.write.capture import capture as run
+    from attention_atlas.studies.capture import capture as run
 
     with resumable(output):
         atlas = run(
@@ -25,4 +25,5 @@ def capture(
             **keywords(reading), **keywords(capturing), **keywords(loading),
         )  # fmt: skip
     say(summary(atlas))
+    say(atlas.receipt.rows_line)
     print(output)

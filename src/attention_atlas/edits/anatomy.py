@@ -14,7 +14,8 @@ from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.prove.check import sample_inputs
-from attention_atlas.record.prove.receipt import Trial, try_ways
+from attention_atlas.record.prove.receipt import Trial
+from attention_atlas.record.prove.shorten import try_shortened
 from attention_atlas.record.watch.layers import LayerCalls
 
 DOORS = ("named", "eager")  # ways in which all attention passes through the door
@@ -101,7 +102,7 @@ def anatomy(loaded: Loaded, items: Sequence[Encoded] = ()) -> Anatomy:
         kinds = frozenset(name for item in items for name in item.tensors)
         if kinds not in known:
             tried = list(items) or sample_inputs(loaded, 0)
-            known[kinds] = anatomy_of(try_ways(loaded, tried), len(tried))
+            known[kinds] = anatomy_of(try_shortened(loaded, tried), len(tried))
         if known[kinds].way == "outputs":
             raise ModelError(
                 f"{type(loaded.model).__name__} gives its weights alone, so nothing of its "

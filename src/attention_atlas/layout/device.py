@@ -9,6 +9,7 @@ import torch
 
 BYTES_A_TIE = 120  # of t-SNE while its graph is sorted: keys, order, weights, and their copies
 SHARE_OF_FREE = 0.6
+POINTS_AT_ONCE = 2_000  # of all heads together on a CPU: below, calls cost more than their work
 
 
 @cache
@@ -24,9 +25,9 @@ def chosen_device(asked: str) -> str:
 
 
 def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device) -> int:
-    """Count the heads that fit the device; on a CPU one at a time is fastest, by its cache."""
+    """Count the heads that fit the device; on a CPU few points at once are fastest."""
     if device.type != "cuda":
-        return 1
+        return max(1, min(heads, POINTS_AT_ONCE // max(1, points)))
     free = torch.cuda.mem_get_info(device)[0] * SHARE_OF_FREE
     each = points * max(neighbours, 64) * BYTES_A_TIE
     return max(1, min(heads, int(free / each)))

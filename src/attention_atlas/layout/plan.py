@@ -65,6 +65,7 @@ class Task:
 
 def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
     """Group heads by their tokens and draw the sample of each group."""
+    atlas.need_vectors()
     groups: dict[tuple[str, str, str], list[str]] = {}
     several = len(atlas.towers) > 1
     for tower in atlas.towers:
@@ -76,7 +77,7 @@ def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
     tasks = []
     for (name, query_stream, key_stream), heads in groups.items():
         group = name if stages.count(name) == 1 else f"{name}.{query_stream}"
-        whole = [atlas.tokens(stream=stream) for stream in (query_stream, key_stream)]
+        whole = [atlas.vector_tokens(stream) for stream in (query_stream, key_stream)]
         rows = [sample(table, options.tokens, options.sampling, options.seed) for table in whole]
         numbers = [
             table.index.to_numpy(np.int64)[picked]

@@ -206,7 +206,7 @@ class HeadMap:
     @cached_property
     def _tables(self) -> list[pd.DataFrame]:
         layer = self.atlas.layer_of(self.head)
-        return [self.atlas.tokens(stream=stream) for stream in (layer.queries, layer.keys)]
+        return [self.atlas.vector_tokens(stream) for stream in (layer.queries, layer.keys)]
 
 
 def place_head(head_map: HeadMap, path: Path, watch: Watch = lambda done, total: None) -> AllPlaces:

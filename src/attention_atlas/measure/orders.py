@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.images.upright import CYCLIC
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.names.head import Head
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
@@ -49,7 +49,7 @@ def order_rows(atlas: StoredAtlas, seed: int = 0) -> tuple[list[dict[str, Any]],
         for layer in tower.layers:
             if layer.queries != layer.keys or not atlas.has("key", layer.layer, tower.name):
                 continue
-            whole = atlas.tokens(stream=layer.queries)
+            whole = atlas.vector_tokens(layer.queries)
             rows_of = some_rows(whole, seed)
             tokens = whole.iloc[rows_of]
             known = list(known_values(tokens))

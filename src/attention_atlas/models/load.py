@@ -16,6 +16,7 @@ import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrainedModel
 
 from attention_atlas.models.exclusive import EXCLUSIVE
+from attention_atlas.models.large import Large, add_adapter
 from attention_atlas.models.locate import locate, refuse_gguf_without_reader
 from attention_atlas.models.processors import find_processor, part
 from attention_atlas.models.trouble import as_model_error, quiet_loading, same_dice, tell_missing
@@ -50,11 +51,17 @@ def load(
     trust_remote_code: bool = False,
     gguf_file: str | None = None,
     revision: str | None = None,
+    device_map: str | None = None,
+    bits: int | None = None,
+    adapter: str | Path | None = None,
 ) -> Loaded:
     """Load a model with its processor; `dtype` unset means float32 on a CPU, else as stored."""
+    large = Large(device_map, bits, adapter)
+    large.check()
     if isinstance(model, tuple) and len(model) == 2:
         model, processor = model
     if isinstance(model, torch.nn.Module) and hasattr(model, "config"):
+        large.refuse_live()
         return _live(model, processor, device)
     if not isinstance(model, str | Path):
         raise ModelError(
@@ -76,9 +83,14 @@ def load(
             dtype=_dtype(dtype, target),
             output_loading_info=True,
             **({} if gguf_file else {"use_safetensors": True}),
+            **large.options(config, target),
             **where,
         )
-        network = network.to(target).eval()
+        if not hasattr(network, "hf_device_map"):  # else its weights are where they belong
+            network = network.to(target)
+        network.eval()
+        if adapter is not None:
+            name = f"{name} + {add_adapter(network, adapter)}"
     missing = frozenset(info["missing_keys"])
     _refuse_random_layers(network, missing, name)
     tell_missing(name, missing)

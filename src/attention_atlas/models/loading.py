@@ -15,3 +15,6 @@ class Loading:
     revision: str | None = option(None, "A branch, tag or commit of a model on the hub.")
     trust_remote_code: bool = option(False, "Run code that comes with the model.")
     gguf_file: str | None = None
+    device_map: str | None = option(None, "auto: spread the model over GPUs, CPU and disk.")
+    bits: int | None = option(None, "8 or 4: weights of so many bits (bitsandbytes).")
+    adapter: str | None = option(None, "A PEFT adapter to put on the model: folder or hub id.")

@@ -46,6 +46,11 @@ def _refuse_folder_without_weights(folder: Path, gguf_file: str | None) -> None:
             raise ModelError(f"folder {folder.name} has no file {gguf_file}; check its name")
         return
     if not (folder / "config.json").is_file():
+        if (folder / "adapter_config.json").is_file():
+            raise ModelError(
+                f"folder {folder.name} is an adapter; give the model that it belongs to, and this "
+                "folder as adapter"
+            )
         raise ModelError(
             f"folder {folder.name} has no config.json, so it is not a model; "
             "give a folder written by save_pretrained"

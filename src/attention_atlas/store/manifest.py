@@ -15,6 +15,7 @@ from attention_atlas.store import files
 
 FORMAT = 1
 NAME = "atlas.json"
+SHARE = 0.1  # of a layer's rows: the receipt says how likely a fault in so many is found
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,17 @@ class LayerReceipt:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """How many rows were compared with the model: a row is one query of one layer, all heads."""
+
+    compared: int
+    of: int
+
+    def __add__(self, other: "Rows") -> "Rows":
+        return Rows(self.compared + other.compared, self.of + other.of)
+
+
+@dataclass(frozen=True)
 class Receipt:
     """The proof that what was captured is what the model computed."""
 
@@ -72,6 +84,8 @@ class Receipt:
     missing: tuple[str, ...] = ()  # attention that the model has and that was not recorded
     run_error: float | None = None  # worst output error over sampled rows of the whole run
     not_taken: tuple[str, ...] = ()  # the other ways that were tried, and why they were not taken
+    tried: Rows | None = None  # rows of the trial, of those that its inputs have when not cut
+    run: Rows | None = None  # rows of the whole run; older atlases do not say
 
     @property
     def exact(self) -> bool:
@@ -80,6 +94,31 @@ class Receipt:
     @property
     def worst_error(self) -> float:
         return max((layer.weights_error for layer in self.layers), default=math.nan)
+
+    @property
+    def line(self) -> str:
+        """Return one line that says whether the capture is exact, and which layers are not."""
+        if self.exact:
+            rows = "" if self.run is None else f"; {self.run.compared:,} of {self.run.of:,} rows"
+            return f"capture exact ({self.worst_error:.1e}{rows})"
+        layers = [layer for layer in self.layers if not layer.exact]
+        lost = [f"{layer.tower} {layer.layer} ({layer.reason})" for layer in layers]
+        return f"left out, not exact: {', '.join([*lost, *self.missing])}"
+
+    @property
+    def rows_line(self) -> str:
+        """Return how many rows of all layers were compared; "" in an older atlas."""
+        if self.tried is None:
+            return ""
+        line = f"rows compared: {self.tried.compared:,} of {self.tried.of:,} in the trial"
+        if self.run is None:
+            return line
+        line += f", {self.run.compared:,} of {self.run.of:,} in the run"
+        if self.run.compared >= self.run.of:
+            return line
+        by_layer = self.run.compared // max(1, sum(layer.exact for layer in self.layers))
+        found = 1 - (1 - SHARE) ** by_layer
+        return f"{line} (finds a fault in {SHARE:.0%} of a layer's rows with {found:.4g})"
 
 
 @dataclass(frozen=True)
@@ -111,6 +150,12 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
+    @property
+    def kept_inputs(self) -> frozenset[int] | None:
+        """Return the inputs whose vectors are stored; None: all."""
+        kept = self.options.get("kept_inputs")
+        return None if kept is None else frozenset(kept)
+
     def write(self, folder: Path) -> None:
         files.write_json(folder / NAME, plain(asdict(self)))
 
@@ -137,15 +182,18 @@ def _manifest(raw: dict[str, Any]) -> Manifest:
     return Manifest(
         **{
             **raw,
-            "towers": tuple(
-                Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw["towers"]
-            ),
+            "towers": towers_from(raw["towers"]),
             "streams": tuple(raw["streams"]),
             "keep": tuple(raw["keep"]),
             "shards": tuple(Shard(**shard) for shard in raw["shards"]),
             "receipt": receipt_from(receipt),
         }
     )
+
+
+def towers_from(raw: list[dict[str, Any]]) -> tuple[Tower, ...]:
+    """Read the towers of a model from JSON."""
+    return tuple(Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw)
 
 
 def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:
@@ -165,6 +213,7 @@ def receipt_from(raw: dict[str, Any]) -> Receipt:
             "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
             "missing": tuple(raw["missing"]),
             "not_taken": tuple(raw.get("not_taken", ())),
+            **{name: Rows(**raw[name]) for name in ("tried", "run") if raw.get(name)},
         }
     )
 

@@ -56,6 +56,7 @@ class StoredAtlas:
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._pyramids = Pyramids()
+        self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
     @classmethod
@@ -123,6 +124,19 @@ class StoredAtlas:
                 raise PickError(f"no stream is named {stream!r}; there are {self._say_streams()}")
             frame = frame[frame["stream"] == stream]
         return frame
+
+    def vector_tokens(self, stream: str) -> pd.DataFrame:
+        """Return the tokens of a stream whose vectors are stored, in the order of the vectors."""
+        frame = self.tokens(stream=stream)
+        if self._with_vectors is None:
+            return frame
+        return frame[frame["input"].isin(self._with_vectors)]
+
+    def need_vectors(self, every: bool = False) -> None:
+        """Raise a PickError if no vectors are stored, or not those of every input."""
+        kept = self._with_vectors
+        if kept is not None and (every or not kept):
+            raise PickError(self.kept_words())
 
     def picture(self, input: int, image: int = 0) -> Path:
         """Return the path of one picture of an input."""
@@ -338,13 +352,13 @@ class StoredAtlas:
         """Return a layer of one shard that keeps each tensor in memory once it was read."""
         shard = self.shard(number)
         stored = StoredLayer(HeldTensors(shard.tensor, shard.names), tower.name, layer)
-        if not stored.has("weights"):
+        if any(stored.counts) and not stored.has("weights"):
             self._need(stored, "query", "key")
         return stored
 
     def _stored(self, input: int, tower: Tower, layer: Layer) -> StoredLayer:
         """Return a layer of the shard that holds an input."""
-        return self._shard_layer(self._shard_number(input), tower, layer)
+        return self._shard_layer(self._shard_number(self._check_vectors(input)), tower, layer)
 
     def _shard_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
         key = number, tower.name, layer.layer
@@ -355,10 +369,16 @@ class StoredAtlas:
     def _vectors(
         self, what: str, tower: Tower, layer: Layer, entry: int, input: int | None
     ) -> Float32:
-        numbers = range(len(self._firsts) - 1) if input is None else [self._shard_number(input)]
+        numbers = range(len(self._firsts) - 1)
+        if input is not None:
+            numbers = range(self._shard_number(self._check_vectors(input)), len(numbers))[:1]
+        else:
+            self.need_vectors()
         vectors = []
         for number in numbers:
             stored = self._shard_layer(number, tower, layer)
+            if input is None and self._with_vectors is not None and not any(stored.counts):
+                continue
             self._need(stored, what)
             vectors.append(stored.vectors(what, np.array([entry]), input)[0])
         return np.concatenate(vectors)
@@ -393,7 +413,7 @@ class StoredAtlas:
     def _shard_number(self, input: int) -> int:
         return int(np.searchsorted(self._firsts, self._check_input(input), side="right")) - 1
 
-    def shard(self, number: int) -> ShardFile:
+    def shard(self, number: int) -> ShardFile | HeldTensors:
         """Open one file of vectors; check its checksum on first use."""
         if number not in self._shards:
             about = self.manifest.shards[number]
@@ -443,6 +463,26 @@ class StoredAtlas:
         if not 0 <= input < len(self):
             raise PickError(f"there is no input {input}; this atlas has 0 to {len(self) - 1}")
         return input
+
+    def _check_vectors(self, input: int) -> int:
+        if self._with_vectors is None or self._check_input(input) in self._with_vectors:
+            return input
+        raise PickError(f"input {input} has no vectors: {self.kept_words()}")
+
+    def kept_words(self) -> str:
+        """Say which vectors this atlas holds, and how to get others."""
+        asked, kept = self.manifest.options.get("vectors"), sorted(self._with_vectors or ())
+        if not kept:
+            return (
+                f"{self.path.name} was captured with vectors={asked!r}, so it has scores alone; "
+                "to see attention, capture it again with vectors='sample:20000' or 'all'"
+            )
+        some = ", ".join(str(number) for number in kept[:5]) + (" …" if len(kept) > 5 else "")
+        return (
+            f"{self.path.name} was captured with vectors={asked!r}, which kept those of "
+            f"{len(kept)} of {len(self)} inputs ({some}); pick one of these, or capture it again "
+            "with vectors='all'"
+        )
 
     def _say_streams(self) -> str:
         return ", ".join(self.manifest.streams)

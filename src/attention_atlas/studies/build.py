@@ -3,6 +3,7 @@
 Each step skips what is already done, so a second call resumes an interrupted build.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from attention_atlas.layout.methods import find_method
 from attention_atlas.layout.plan import Options
 from attention_atlas.layout.run import layout_atlas
 from attention_atlas.names.errors import InputError
-from attention_atlas.record.write.capture import capture
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.studies.capture import capture
 from attention_atlas.studies.measure import measure as measure_all
 
 
@@ -45,7 +46,10 @@ def build(
 
 
 def lay_out(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
-    """Make every map that was asked for."""
+    """Make every map that was asked for, unless the atlas has no vectors."""
+    if atlas.manifest.kept_inputs == frozenset():
+        print("no maps: the atlas keeps no vectors (vectors='none')", file=sys.stderr)
+        return
     for method in asked.methods:
         for dims in asked.dims:
             options = Options(

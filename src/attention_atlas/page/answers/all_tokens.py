@@ -35,7 +35,7 @@ def all_info(session: Session, name: str, head: str) -> wire.AllInfo:
     """Return how many tokens a head has and whether they are on a map."""
     atlas, _, group = find_group(session.subject, name, _group_of(session.subject, name, head))
     layer = atlas.layer_of(head)
-    counts = [len(atlas.tokens(stream=stream)) for stream in (layer.queries, layer.keys)]
+    counts = [len(atlas.vector_tokens(stream)) for stream in (layer.queries, layer.keys)]
     path = all_places_path(map_files(atlas)[name], head)
     placed = is_placed(path, map_digest(group, head))
     offers = {} if session.work is None else session.work.offers()
@@ -56,7 +56,7 @@ def all_points(subject: object, name: str, head: str) -> wire.AllPoints:
             f"{atlas.path.name} --all-tokens --head {head}"
         )
     stored = read_all_places(path)
-    queries = len(atlas.tokens(stream=atlas.layer_of(head).queries))
+    queries = len(atlas.vector_tokens(atlas.layer_of(head).queries))
     return wire.AllPoints(queries, stored.places, stored.box)
 
 
@@ -119,7 +119,7 @@ class StreamTokens:
 
 @lru_cache(maxsize=2)
 def _stream_tokens(atlas: StoredAtlas, stream: str) -> StreamTokens:
-    frame = atlas.tokens(stream=stream)
+    frame = atlas.vector_tokens(stream)
     raw, texts = pd.factorize(frame["text"].to_numpy(object))
     which, pairs = pd.factorize(2 * raw + frame["special"].to_numpy(np.int64))
     shown = shown_by_stream(

@@ -44,26 +44,25 @@ def _stream(name: str, frame: pd.DataFrame, prompt: int, prettify: bool) -> wire
 
 
 def _columns(frame: pd.DataFrame, prompt: int, prettify: bool) -> wire.TokenColumns:
-    raw, special = frame["text"].tolist(), frame["special"].tolist()
+    """Return the tokens of a stream as columns; equal tokens are read and sent once."""
+    known: dict[tuple[str, int, bool], int] = {}
+    columns = (frame[name].tolist() for name in ("text", "id", "special"))
+    entry = [known.setdefault(token, len(known)) for token in zip(*columns, strict=True)]
+    raw = [text for text, _, _ in known]
+    ids = [number for _, number, _ in known]
+    special = [flag for _, _, flag in known]
     readable = shown(raw, special)
-    texts = readable if prettify else [visible(text) for text in raw]
     marks = [
         is_punctuation(text) and not flag for text, flag in zip(readable, special, strict=True)
     ]
-    known: dict[tuple[str, str, int, bool, bool], int] = {}
-    entry = [
-        known.setdefault(token, len(known))
-        for token in zip(texts, raw, frame["id"].tolist(), special, marks, strict=True)
-    ]
-    shown_as, written, ids, specials, punctuation = zip(*known, strict=True) if known else [()] * 5
     small = np.uint16 if len(known) <= 2**16 else np.uint32
     patches = bool((frame["row"] >= 0).any() or (frame["column"] >= 0).any())
-    generated = (frame["position"].to_numpy() >= prompt) if prompt >= 0 else np.zeros(len(frame))
+    generated = int((frame["position"] >= prompt).sum()) if prompt >= 0 else 0
     return wire.TokenColumns(
-        shown_as, written, np.array(ids, np.int32), np.array(specials, np.uint8),
-        np.array(punctuation, np.uint8), np.array(entry, small),
+        readable if prettify else [visible(text) for text in raw], raw, np.array(ids, np.int32),
+        np.array(special, np.uint8), np.array(marks, np.uint8), np.array(entry, small),
         frame["segment"].to_numpy(np.int16), frame["word"].to_numpy(np.int32),
         frame["row"].to_numpy(np.int32) if patches else None,
         frame["column"].to_numpy(np.int32) if patches else None,
-        len(frame) - int(generated.sum()),
+        len(frame) - generated,
     )  # fmt: skip

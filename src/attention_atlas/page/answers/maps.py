@@ -58,6 +58,8 @@ def _info(name: str, path: Path) -> wire.MapInfo:
 
 def why_no_maps(atlas: StoredAtlas) -> str:
     """Return why maps cannot be made; empty if they can."""
+    if atlas.manifest.kept_inputs == frozenset():
+        return atlas.kept_words()
     lacking = {"query", "key"} - set(atlas.manifest.keep)
     if not lacking:
         return ""
@@ -204,7 +206,7 @@ def map_rows(atlas: StoredAtlas, group: MapHeads, head: str) -> tuple[Numbers, N
     """Return the rows of a map's tokens among all queries, and among all keys, of a head."""
     layer = atlas.layer_of(head)
     rows = [
-        np.searchsorted(atlas.tokens(stream=stream)["token"].to_numpy(), tokens)
+        np.searchsorted(atlas.vector_tokens(stream)["token"].to_numpy(), tokens)
         for stream, tokens in ((layer.queries, group.query_tokens), (layer.keys, group.key_tokens))
     ]
     return rows[0].astype(np.int64), rows[1].astype(np.int64)

@@ -7,15 +7,19 @@ The server sends only the files that are named here and the packets that `answer
 opens a path from a request.
 """
 
+import asyncio
 import json
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
 
+from attention_atlas.names.wanted import while_wanted
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.guard import COOKIE, HEADERS, Guard, is_own
 from attention_atlas.page.hosts.static_files import SERVED, static
@@ -75,8 +79,8 @@ def _routes(answers: Answers) -> APIRouter:
         return FileResponse(static("page.html"), media_type="text/html; charset=utf-8")
 
     @router.get("/api/{path:path}")
-    async def packet(path: str) -> Response:
-        content, answered = await run_in_threadpool(answers.packet, path)
+    async def packet(path: str, request: Request) -> Response:
+        content, answered = await _while_connected(request, partial(answers.packet, path))
         return Response(content, 200 if answered else 404, media_type=PACKET)
 
     @router.post("/api/{name}")
@@ -95,6 +99,25 @@ def _routes(answers: Answers) -> APIRouter:
         return FileResponse(static(name), media_type=SERVED[name])
 
     return router
+
+
+async def _while_connected(
+    request: Request, answer: Callable[[], tuple[bytes, bool]]
+) -> tuple[bytes, bool]:
+    """Return the answer of another thread; a long one stops when its page asks no more."""
+    gone = threading.Event()
+
+    async def listen() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    listening = asyncio.create_task(listen())
+    try:
+        with while_wanted(lambda: not gone.is_set()):
+            return await run_in_threadpool(answer)
+    finally:
+        listening.cancel()
 
 
 def _refusal(request: Request, rules: Guard) -> Response | None:

@@ -10,7 +10,7 @@ from attention_atlas.models.load import Loaded, load
 from attention_atlas.models.processors import part
 from attention_atlas.models.tokens import bare_tokens
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.prove.receipt import try_ways
+from attention_atlas.record.prove.shorten import try_shortened
 from attention_atlas.store.manifest import Receipt
 
 # Of different length, so that padding is tested too.
@@ -32,14 +32,15 @@ def check(
     """Return the receipt of a model, for your inputs or a few sample inputs.
 
     Read `.exact`, `.worst_error`, `.how`, and one entry per layer in `.layers`. `loading` are the
-    fields of `Loading`: device, dtype, revision, trust_remote_code, gguf_file.
+    fields of `Loading`: device, dtype, revision, trust_remote_code, gguf_file, device_map, bits and
+    adapter.
     """
     loaded = load(model, tokenizer, **loading)
     if inputs is None:
         items = sample_inputs(loaded, seed)
     else:
         items = [encode(loaded, given) for given in read_inputs(inputs)[:3]]
-    return try_ways(loaded, items, seed).receipt
+    return try_shortened(loaded, items, seed).receipt
 
 
 def sample_inputs(loaded: Loaded, seed: int) -> list[Encoded]:

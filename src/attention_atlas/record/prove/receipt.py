@@ -33,7 +33,7 @@ from attention_atlas.record.watch.pieces import CannotSplit, Forms, pieces
 from attention_atlas.record.watch.plain import plain_run
 from attention_atlas.record.watch.setting import runs_fused
 from attention_atlas.record.watch.ways import WAYS, observe
-from attention_atlas.store.manifest import Receipt
+from attention_atlas.store.manifest import Receipt, Rows
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Trial:
     receipt: Receipt
     own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # by input tried
     made: Made = field(default_factory=dict)  # outputs of linear layers, of the first batch
+    cut: tuple[bool, ...] = ()  # by input tried: whether only its first tokens were
 
     @property
     def layers(self) -> list[LayerCalls]:
@@ -178,6 +179,7 @@ class Comparison:
         self.own: list[dict[tuple[str, int], Weights]] = []
         self.missing: set[str] = set()
         self.made: Made = {}
+        self.rows = 0
 
     def add(self, tensors: dict[str, Tensor], real: dict[str, Tensor]) -> None:
         """Run one batch, watched and plainly, and add its errors to the findings."""
@@ -230,6 +232,7 @@ class Comparison:
             queries, keys = real_ends(ends, real, row)
             parts = pieces(layer, row, batch, queries, keys, forms)
             finding.add(parts, layer)
+            self.rows += sum(part.query.shape[1] for part in parts)
             if all(part.weights is not None for part in parts):
                 name = (self.names[layer.tower_key], layer.number)
                 self.own[row - batch][name] = _block_diagonal([own_weights(part) for part in parts])
@@ -253,6 +256,7 @@ class Comparison:
                 for (tower, number), finding in self.findings.items()
             ),
             missing=tuple(sorted(self.missing)),
+            tried=Rows(self.rows, self.rows),
         )
         return Trial(
             self.way, self.fast, alone, names, causal, self.ends, self.batches, receipt, self.own,

@@ -3,7 +3,7 @@
 Axes: B batch, H heads, G key/value groups, N queries, M keys, D width.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -34,47 +34,18 @@ class Call:
     lse: Tensor | None = None  # (B, H, N) float32: log-sum-exp of what enters each softmax
     unknown: tuple[str, ...] = ()  # keyword arguments whose meaning we do not know
     rounding: float = 0.0  # how exactly `bias` is known: the tracer finds it by subtraction
-    samples: tuple["Sample", ...] = ()  # rows as the model had them, when the rest is rounded
+    samples: tuple["Sample", ...] = ()  # what some rows showed, before the rest was rounded
 
     @property
     def tower_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
-
-    def sampled(self, inputs: slice, rows: Tensor) -> "Call":
-        """Return a copy of the call for some inputs and some of their queries."""
-        mask = self.mask
-        if mask is None and self.causal:
-            mask = (torch.arange(self.key.shape[2], device=rows.device) <= rows[:, None])[
-                None, None
-            ]
-        query, keys = self.query[inputs][:, :, rows], self.key.shape[2]
-
-        def selected(x: Tensor) -> Tensor:  # a tensor that all inputs share is expanded
-            return x.expand(len(query), *x.shape[1:]) if len(x) == 1 else x[inputs]
-
-        mask = None if self.mask is None else rows_of(selected(self.mask), rows, keys)
-        if mask is None and self.causal:
-            past = torch.arange(keys, device=rows.device) <= rows[:, None]
-            mask = past.expand(len(query), 1, *past.shape)
-        return replace(
-            self,
-            query=query,
-            key=selected(self.key).clone(),
-            value=selected(self.value).clone(),
-            mask=mask,
-            bias=None if self.bias is None else rows_of(selected(self.bias), rows, keys),
-            causal=False,
-            weights=None,
-            output=None if self.output is None else selected(self.output)[:, rows],
-            lse=None if self.lse is None else selected(self.lse)[:, :, rows],
-        )
 
     def logits(self, half: bool = False) -> Tensor:
         """Return the logits, float32 (B, H, N, M); `half` rounds the vectors to fp16 first."""
         query, key = self.query, self.key
         if half:
             query, key = query.half(), key.half()
-        logits = query.float() @ spread(key, query.shape[1]).float().transpose(-1, -2) * self.scale
+        logits = grouped_product(query.float(), key.float().transpose(-1, -2)) * self.scale
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
         if self.bias is not None:
@@ -93,15 +64,23 @@ class Call:
         return torch.softmax(torch.cat([logits, sink], -1), -1)[..., :-1]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sample:
-    """A few rows of a call, for checking the whole call."""
+    """What some rows of a call say about the whole call; its tensors are on the model's device.
 
-    call: Call
-    inputs: slice
-    rows: Tensor
-    batch: int  # inputs and queries of the whole call
+    S sequences of the call, R rows of each.
+    """
+
+    batch: int  # sequences and queries of the whole call
     queries: int
+    sequences: Tensor  # (S,) their numbers in the batch of the call
+    rows: Tensor  # (S, R) queries
+    rounding: Tensor  # (S, R) the largest change of a weight by rounding vectors to fp16
+    error: Tensor  # (S, R) the largest error of what the heads move
+    size: Tensor  # (S, R) the largest number of what they move
+    looked: Tensor  # (S, R, M) fp16: the largest weight of any head
+    strongest: Tensor | None = None  # (S, R, H, K) the strongest weights, where asked for
+    strongest_keys: Tensor | None = None  # (S, R, H, K) their keys
 
 
 def spread(grouped: Tensor, heads: int) -> Tensor:
@@ -110,10 +89,12 @@ def spread(grouped: Tensor, heads: int) -> Tensor:
     return grouped if times == 1 else grouped.repeat_interleave(times, dim=1)
 
 
-def rows_of(term: Tensor, rows: Tensor, keys: int) -> Tensor:
-    """Return some rows of a mask or bias, whose rows may be shared and whose keys too many."""
-    term = term[..., :keys]
-    return term if term.shape[-2] == 1 else term[..., rows, :]
+def grouped_product(left: Tensor, right: Tensor) -> Tensor:
+    """Return (B, H, N, Y), the products of each head's (N, X) with its group's (X, Y)."""
+    batch, heads, n, width = left.shape
+    groups = right.shape[1]
+    together = left.reshape(batch, groups, heads // groups * n, width) @ right
+    return together.reshape(batch, heads, n, right.shape[-1])
 
 
 def same_memory(a: Tensor, b: Tensor) -> bool:

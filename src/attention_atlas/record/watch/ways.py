@@ -6,6 +6,7 @@ trace    the operations themselves, for models that do not call an attention fun
 outputs  what `output_attentions` returns: weights only, no vectors
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -58,14 +59,28 @@ def watching(
         return _traced(model, detail, light, seed, late)
     recorder = Recorder(detail=detail, light=light)
     door = Door(model, [*hooks, recorder, *late], way=way, fast=fast, sums=not detail, seed=seed)
+    spared = without_logits(model)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
         recorder.take()  # forget the calls of a failed batch
         with door.open():
-            (run or model)(**tensors)
+            if run is None:
+                model(**{**spared, **tensors})
+            else:
+                run(**tensors)
         return recorder.take()
 
     return recorded
+
+
+def without_logits(model: PreTrainedModel) -> dict[str, Any]:
+    """Return arguments with which a pass computes no logits and keeps no cache, where it can.
+
+    Neither enters attention, and for 8,192 tokens and 49,152 words the logits alone take 1.6 GB.
+    """
+    known = inspect.signature(model.forward).parameters
+    wanted = {"logits_to_keep": 1, "use_cache": False}
+    return {name: value for name, value in wanted.items() if name in known}
 
 
 def _returned(model: PreTrainedModel, seed: int) -> Watch:

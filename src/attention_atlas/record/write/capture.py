@@ -18,6 +18,7 @@ from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import load
 from attention_atlas.models.loading import Loading
 from attention_atlas.record.write.corpus import Corpus, without_broken_pictures
+from attention_atlas.record.write.measuring import Measuring
 from attention_atlas.record.write.options import SHARD_BYTES, Capturing
 from attention_atlas.record.write.run import Request, write_atlas
 from attention_atlas.store.reader import StoredAtlas
@@ -44,9 +45,14 @@ def capture(
     revision: str | None = None,
     trust_remote_code: bool = False,
     gguf_file: str | None = None,
+    device_map: str | None = None,
+    bits: int | None = None,
+    adapter: str | None = None,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
     edits: Any = (),
+    vectors: str = "all",
+    measuring: Measuring | None = None,
 ) -> StoredAtlas:
     """Run a model over inputs and store its attention; return the atlas.
 
@@ -56,19 +62,27 @@ def capture(
 
     generate   let the model write this many tokens after each input, and capture them too
     truncate   cut inputs that are too long for the model instead of refusing them
+    device_map, bits, adapter  as in docs/large-models.md
     edits      changes of the forward pass; `inputs` of an edit are numbers of these inputs
+    vectors    whose vectors to keep: "all", "none", or "sample:20000", whole inputs drawn by `seed`
+               until they have so many tokens; without "all" heads are measured while capturing
+    measuring  what measures them
     """
-    capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, shard_bytes)
+    capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, vectors, shard_bytes)
     capturing.check()
     chosen_engine = find_engine(engine)
-    loading = Loading(device, dtype, revision, trust_remote_code, gguf_file)
+    loading = Loading(
+        device, dtype, revision, trust_remote_code, gguf_file, device_map, bits, adapter
+    )
     loaded = load(model, tokenizer, **vars(loading))
     read = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
     given, skipped = without_broken_pictures(read)
     corpus = Corpus(loaded, dict(enumerate(given)), truncate)
     folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     sent = _sent(model, tokenizer, loading)
-    request = Request(capturing, limit, skipped, sent, overwrite, progress, read_edits(edits))
+    request = Request(
+        capturing, limit, skipped, sent, overwrite, progress, read_edits(edits), measuring
+    )
     write_atlas(folder, corpus, request, chosen_engine)
     atlas = StoredAtlas.open(folder)
     if path is None:

@@ -7,8 +7,9 @@ from typing import Any
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.write.planning import Planned
-from attention_atlas.record.write.towers import towers, with_stored_errors
+from attention_atlas.record.write.towers import Probed, towers, with_stored_errors
 from attention_atlas.record.write.weight_correlation import weight_correlations
+from attention_atlas.store.manifest import Rows
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import Writer
 
@@ -19,10 +20,11 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
     """Join the shards into an atlas; its manifest lists `options`."""
     plan, trial = planned.plan, planned.trial
     exact = [layer for layer in plan.layers if layer.exact]
-    run_error = 0.0
+    run_error, rows = 0.0, Rows(0, 0)
     for part in writer.parts:
         run_error = worst(run_error, float(part.facts["run_error"]))
-    receipt = replace(trial.receipt, run_error=run_error)
+        rows += Rows(**part.facts["rows"])
+    receipt = replace(trial.receipt, run_error=run_error, run=rows)
     about: dict[str, Any] = {
         "model": loaded.name,
         "revision": loaded.revision,
@@ -34,9 +36,14 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
         "versions": {name: version(name) for name in _LIBRARIES},
     }
     can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
-    if can_read and not plan.capturing.generate:
+    if can_read and not plan.capturing.generate and plan.kept != ():
         stored = StoredAtlas(
             writer.folder, writer.draft(receipt=receipt, **about), just_written=True
         )
-        receipt = with_stored_errors(receipt, stored, trial, planned.tried)
+        kept = {
+            int(number): layers
+            for part in writer.parts
+            for number, layers in part.facts["strongest"].items()
+        }
+        receipt = with_stored_errors(receipt, stored, trial, Probed(tuple(planned.tried), kept))
     writer.finish(receipt=receipt, **about)

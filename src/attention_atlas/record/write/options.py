@@ -7,6 +7,22 @@ from attention_atlas.names.errors import InputError
 from attention_atlas.names.options import option
 
 SHARD_BYTES = 128 * 2**20
+ALL, NONE, SAMPLE = "all", "none", "sample:"
+
+
+def sample_size(vectors: str) -> int | None:
+    """Return how many tokens to keep the vectors of: 0 for "none", None for "all"."""
+    if vectors == ALL:
+        return None
+    if vectors == NONE:
+        return 0
+    count = vectors.removeprefix(SAMPLE).replace("_", "").replace(",", "")
+    if not vectors.startswith(SAMPLE) or not count.isdecimal() or not int(count):
+        raise InputError(
+            f"vectors is {vectors!r}; give 'all', 'none' or a sample of so many tokens, "
+            "as in 'sample:20000'"
+        )
+    return int(count)
 
 
 class Kept(StrEnum):
@@ -40,6 +56,11 @@ class Capturing:
     generate: int = option(0, "Tokens to let the model write.", min=0)
     truncate: bool = option(False, "Cut inputs that are too long.")
     seed: int = option(0, "For everything that is drawn at random.")
+    vectors: str = option(
+        "all",
+        "Whose vectors to keep: all, none, or sample:20000, a sample of whole inputs with so many "
+        "tokens. Without all, heads are measured while capturing, on every input.",
+    )
     shard_bytes: int = SHARD_BYTES
 
     def check(self) -> None:
@@ -48,6 +69,7 @@ class Capturing:
         if unknown or not self.keep:
             asked = ", ".join(unknown) or "nothing"
             raise InputError(f"asked to keep {asked}; keep some of {', '.join(Kept)}")
+        sample_size(self.vectors)
         if self.batch_size < 1:
             raise InputError(
                 f"the batch size is {self.batch_size}; give a batch size of at least 1"

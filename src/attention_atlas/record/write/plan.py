@@ -13,6 +13,7 @@ from typing import Any
 from attention_atlas.record.places.streams import Ends
 from attention_atlas.record.watch.layers import TowerKey
 from attention_atlas.record.write.options import Capturing
+from attention_atlas.store.manifest import Tower, towers_from
 
 LayerKey = tuple[TowerKey, int]  # tower and layer number, as the recorder finds them
 
@@ -53,9 +54,12 @@ class CapturePlan:
     shards: tuple[tuple[int, int], ...]  # first input, and the one after the last
     columns: tuple[str, ...] = ()  # of the user's table
     fine: tuple[str, ...] = ()  # modules for which fp16 is too coarse
+    cut: tuple[int, ...] = ()  # inputs of which only the first tokens were tried
     trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
     loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
     editing: Mapping[str, Any] | None = None  # edits and the anatomy of the model, as JSON
+    kept: tuple[int, ...] | None = None  # inputs whose vectors are kept; None: all
+    towers: tuple[Tower, ...] = ()  # as in the manifest, where shards are measured
 
     @cached_property
     def names(self) -> dict[TowerKey, str]:
@@ -87,5 +91,8 @@ class CapturePlan:
             "shards": tuple((first, end) for first, end in raw["shards"]),
             "columns": tuple(raw["columns"]),
             "fine": tuple(raw["fine"]),
+            "cut": tuple(raw["cut"]),
+            "kept": None if raw["kept"] is None else tuple(raw["kept"]),
+            "towers": towers_from(raw["towers"]),
         }
         return cls(**{**raw, **read})

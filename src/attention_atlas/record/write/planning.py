@@ -1,13 +1,16 @@
 """How does a model with its inputs become a plan?
 
-A few inputs are tried in every way (the receipt); the sizes of their vectors decide which inputs
-make a shard. What the trial recorded also tells, once for all shards, which modules fp16 is too
-coarse for. Whether patches are where we expect them takes two passes more, for pictures alone.
+The first tokens of a few inputs are tried in every way (the receipt); the sizes of their vectors
+decide which inputs make a shard. What the trial recorded also tells, once for all shards, which
+modules fp16 is too coarse for. Whether patches are where we expect them takes two passes more, for
+pictures alone.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import torch
 
 from attention_atlas.edits.anatomy import anatomy_of
 from attention_atlas.edits.edit import Edit
@@ -18,7 +21,8 @@ from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.places.streams import sizes
 from attention_atlas.record.places.survey import Survey
-from attention_atlas.record.prove.receipt import Trial, try_ways
+from attention_atlas.record.prove.receipt import Trial
+from attention_atlas.record.prove.shorten import try_shortened
 from attention_atlas.record.prove.spot_check import Lighten, samples_of
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.watch.ways import watching
@@ -51,7 +55,7 @@ def make_plan(
     _refuse_bad_inputs(corpus)
     near = [corpus.encode(number) for number in range(min(NEAR, len(corpus.given)))]
     tried = _to_try(near)
-    trial = try_ways(corpus.loaded, [near[number] for number in tried], capturing.seed)
+    trial = try_shortened(corpus.loaded, [near[number] for number in tried], capturing.seed)
     _refuse_nothing_exact(trial)
     editing = None
     if edits:
@@ -64,9 +68,10 @@ def make_plan(
         loading=loading, editing=editing,
     )  # fmt: skip
     first = [near[number] for number in tried]
+    cut = tuple(number for number, is_cut in zip(tried, trial.cut, strict=False) if is_cut)
     fine = () if "weights" in capturing.keep else _too_coarse(plan, trial)
     trusted = _trusted(plan, trial, corpus.loaded, first)
-    return Planned(replace(plan, fine=fine, trusted=trusted), trial, tried)
+    return Planned(replace(plan, fine=fine, cut=cut, trusted=trusted), trial, tried)
 
 
 def _edited(
@@ -132,9 +137,11 @@ def cut_shards(
     shards, first, size = [], 0, 0.0
     for number in corpus.given:
         if corpus.is_cheap(number):
-            size += bytes_of(corpus.encode(number), trial, capturing.generate)
+            own = float(bytes_of(corpus.encode(number), trial, capturing.generate))
         else:
-            size += largest * max(1.0, _letters(corpus, number) / longest)
+            own = largest * max(1.0, _letters(corpus, number) / longest)
+        corpus.sizes[number] = own
+        size += own
         if size >= capturing.shard_bytes:
             shards.append((first, number + 1))
             first, size = number + 1, 0.0
@@ -164,16 +171,17 @@ def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
 
 def _too_coarse(plan: CapturePlan, trial: Trial) -> tuple[str, ...]:
     """Return the modules for which fp16 is too coarse, by what the trial recorded."""
-    coarse = set[str]()
+    coarse, dice = set[str](), torch.Generator().manual_seed(plan.capturing.seed)
     for batch in trial.batches:
         stored = [layer for layer in batch.layers if (layer.tower_key, layer.number) in plan.exact]
-        coarse |= check_batch([_sampled(layer) for layer in stored], plan, batch.real)[1]
+        coarse |= check_batch([_sampled(layer, dice) for layer in stored], plan, batch.real).coarse
     return tuple(sorted(coarse))
 
 
-def _sampled(layer: LayerCalls) -> LayerCalls:
+def _sampled(layer: LayerCalls, dice: torch.Generator) -> LayerCalls:
     steps = [
-        tuple(replace(call, samples=samples_of(call)) for call in calls) for calls in layer.steps
+        tuple(replace(call, samples=samples_of(call, dice)) for call in calls)
+        for calls in layer.steps
     ]
     return replace(layer, steps=tuple(steps))
 

@@ -1,43 +1,66 @@
 """Does the attention of a batch explain its output, and where is fp16 too coarse?"""
 
+from dataclasses import dataclass, field
+
 from torch import Tensor
 
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.places.streams import Ends
 from attention_atlas.record.prove.layer_errors import worst
-from attention_atlas.record.prove.spot_check import spot_check
-from attention_atlas.record.watch.call import Sample
+from attention_atlas.record.prove.on_disk import Kept, strongest
+from attention_atlas.record.prove.spot_check import ROUNDING_LIMIT, spot_check
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.write.plan import CapturePlan
-
-# fp16 must keep weights within 1e-3 of the model's; for sampled rows the limit is half of that.
-ROUNDING_LIMIT = 5e-4
+from attention_atlas.store.manifest import Rows
 
 
-def check_batch(
-    layers: list[LayerCalls], plan: CapturePlan, real: dict[str, Tensor]
-) -> tuple[float, set[str]]:
-    """Return the worst error in a batch's samples, and the modules for which fp16 is too coarse.
+@dataclass
+class Checked:
+    """What the sampled rows of a batch show."""
+
+    error: float = 0.0  # the worst of their output
+    coarse: set[str] = field(default_factory=set)  # modules for which fp16 is too coarse
+    rows: Rows = field(default_factory=lambda: Rows(0, 0))
+
+
+def check_batch(layers: list[LayerCalls], plan: CapturePlan, real: dict[str, Tensor]) -> Checked:
+    """Return what the samples of a batch show; raise a ModelError if one is not explained.
 
     real  (B, N) bool for each known stream: which places are not padding
     """
-    error, coarse = 0.0, set[str]()
-    samples: dict[Ends, list[tuple[LayerCalls, str, Sample]]] = {}
+    checked = Checked()
     for layer in layers:
-        of_ends = samples.setdefault(plan.ends[layer.tower_key, layer.number], [])
+        ends = plan.ends[layer.tower_key, layer.number]
         for call in (call for calls in layer.steps for call in calls):
-            of_ends += [(layer, call.module, sample) for sample in call.samples]
-    for ends, of_ends in samples.items():
-        alone = [sample for _, _, sample in of_ends]
-        errors = spot_check(alone, real.get(ends.queries), real.get(ends.keys))
-        for (layer, module, _), off in zip(of_ends, errors, strict=True):
-            error = worst(error, off.output)
-            if not off.output <= max(1e-4, 8 * plan.bound):
-                raise ModelError(
-                    f"layer {layer.number} of {plan.names[layer.tower_key]} gave an output that "
-                    f"its attention does not explain (off by {off.output:.1e}); the "
-                    "capture was stopped, since its receipt would not be true"
-                )
-            if off.rounding > ROUNDING_LIMIT:
-                coarse.add(module)
-    return error, coarse
+            for sample in call.samples:
+                errors = spot_check(sample, real.get(ends.queries), real.get(ends.keys))
+                checked.error = worst(checked.error, errors.output)
+                checked.rows += Rows(errors.rows, errors.of)
+                _refuse_unexplained(layer, errors.output, plan)
+                if errors.rounding > ROUNDING_LIMIT:
+                    checked.coarse.add(call.module)
+    return checked
+
+
+def _refuse_unexplained(layer: LayerCalls, error: float, plan: CapturePlan) -> None:
+    if not error <= max(1e-4, 8 * plan.bound):
+        raise ModelError(
+            f"layer {layer.number} of {plan.names[layer.tower_key]} gave an output that "
+            f"its attention does not explain (off by {error:.1e}); the "
+            "capture was stopped, since its receipt would not be true"
+        )
+
+
+def strongest_weights(
+    layers: list[LayerCalls], plan: CapturePlan, numbers: list[int], real: dict[str, Tensor]
+) -> dict[str, dict[str, Kept]]:
+    """Return, by number and layer, the strongest weights of a batch's inputs that were cut."""
+    kept: dict[str, dict[str, Kept]] = {}
+    for layer in layers:
+        ends = plan.ends[layer.tower_key, layer.number]
+        name = f"{plan.names[layer.tower_key]}.L{layer.number}"
+        samples = [sample for call in layer.steps[0] for sample in call.samples]
+        for place, number in enumerate(numbers):
+            if number in plan.cut and len(samples) == 1 and samples[0].batch == len(numbers):
+                sides = (real.get(ends.queries), real.get(ends.keys))
+                kept.setdefault(str(number), {})[name] = strongest(samples[0], place, *sides)
+    return kept

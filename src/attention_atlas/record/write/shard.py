@@ -27,10 +27,12 @@ from attention_atlas.record.watch.ways import Watch, watching
 from attention_atlas.record.write.batches import WORTH, Numbered, batches
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.generation import prompt_length, watch_writing
+from attention_atlas.record.write.memory import Fitting
 from attention_atlas.record.write.plan import CapturePlan
-from attention_atlas.record.write.rounding import check_batch
+from attention_atlas.record.write.rounding import check_batch, strongest_weights
 from attention_atlas.record.write.shard_tables import ShardRows, input_tokens, made_streams, tables
 from attention_atlas.record.write.shard_tensors import ShardPieces
+from attention_atlas.store.manifest import Rows
 from attention_atlas.store.parts import Contents
 
 
@@ -42,6 +44,7 @@ class Bench:
     loaded: Loaded
     corpus: Corpus | None = None  # None in a process that has no inputs in memory
     orders: dict[Any, Any] = field(default_factory=dict)  # of patches, found by running the model
+    fitting: Fitting = field(default_factory=Fitting)  # what fits into memory
 
     @cached_property
     def stack(self) -> Stack | None:
@@ -61,7 +64,11 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     """Run the model over some inputs in batches; return the run."""
     plan, capturing = bench.plan, bench.plan.capturing
     # Weights must be as exact as possible when they are asked for, so then nothing is rounded.
-    light = Lighten(fine=set(plan.fine), everything="weights" in capturing.keep)
+    light = Lighten(
+        fine=set(plan.fine),
+        everything="weights" in capturing.keep,
+        seed=capturing.seed + min(numbers, default=0),
+    )
     items = [(number, corpus.encode(number)) for number in numbers]
     one_by_one = plan.alone or capturing.generate
     size = 1 if one_by_one else capturing.batch_size
@@ -70,11 +77,7 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     watch = bench.watch(fast=plan.fast, light=light, seed=capturing.seed)
     run = ShardRun(bench, corpus, items, watch, light)
     for batch in batches(items, size, worth):
-        try:
-            run.add(batch)
-        except CannotSplit:  # this batch is the first to show it
-            for alone in batch:
-                run.add([alone])
+        bench.fitting.run(batch, run.add_split)
     return run
 
 
@@ -94,13 +97,31 @@ class ShardRun:
         self.survey = Survey(bench.loaded, plain, dict(bench.plan.trusted), bench.orders)
         self.pieces = ShardPieces(bench.plan.capturing.keep)
         self.rows = ShardRows()
-        self.run_error = 0.0
+        self.run_error, self.compared = 0.0, Rows(0, 0)
+        self.strongest: dict[str, dict[str, Any]] = {}  # weights of cut inputs, by input and layer
 
-    def contents(self) -> Contents:
-        """Return the tensors and tables of the shard."""
-        facts = {"run_error": self.run_error, "fine": sorted(self.light.fine)}
+    def contents(self, everything: bool = False) -> Contents:
+        """Return the tensors and tables of the shard.
+
+        everything  the tensors of all inputs, not only of those whose vectors are kept
+        """
+        facts = {
+            "run_error": self.run_error,
+            "rows": vars(self.compared),
+            "strongest": self.strongest,
+            "fine": sorted(self.light.fine),
+        }
         shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
-        return Contents(self.pieces.tensors(), shard_tables, facts)
+        tensors = self.pieces.tensors(None if everything else self.plan.kept)
+        return Contents(tensors, shard_tables, facts)
+
+    def add_split(self, batch: list[Numbered]) -> None:
+        """Run a batch, or its inputs one at a time if its rows cannot be split by input."""
+        try:
+            self.add(batch)
+        except CannotSplit:  # this batch is the first to show it
+            for alone in batch:
+                self.add([alone])
 
     def add(self, batch: list[Numbered]) -> None:
         """Run a batch and keep its pieces and tokens."""
@@ -114,6 +135,7 @@ class ShardRun:
         if self.stack is not None:
             self.stack.numbers = tuple(number for number, _ in batch)
             self.stack.own = frozen(self.stack.numbers, self.corpus.given)
+        self.light.told = any(number in self.plan.cut for number, _ in batch)
         calls, streams = self._observe(tensors, items)
         if self.plan.capturing.generate:
             real = {}
@@ -121,12 +143,14 @@ class ShardRun:
         if len(items) > 1:
             refuse_hidden_pads(self.loaded.model, layers, self.plan.ends, real)
         layers = [layer for layer in layers if (layer.tower_key, layer.number) in self.plan.exact]
-        error, coarse = check_batch(layers, self.plan, real)
-        self.run_error = worst(self.run_error, error)
-        if not self.light.everything and coarse - self.light.fine:
-            self.light.fine |= coarse
+        checked = check_batch(layers, self.plan, real)
+        self.run_error = worst(self.run_error, checked.error)
+        if not self.light.everything and checked.coarse - self.light.fine:
+            self.light.fine |= checked.coarse
             self.add(batch)  # again, without rounding these modules
             return
+        self.compared += checked.rows
+        self.strongest |= strongest_weights(layers, self.plan, [n for n, _ in batch], real)
         self._keep(layers, batch, real)
         made = made_streams(layers, self.plan, len(batch))
         for row, (number, item) in enumerate(batch):
@@ -156,7 +180,7 @@ class ShardRun:
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]
             name = (self.plan.names[layer.tower_key], layer.number)
-            self.pieces.calls.setdefault(name, _without_tensors(layer.first))
+            self.pieces.calls.setdefault(name, without_tensors(layer.first))
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in places:
                     places[ends, row] = real_ends(ends, real, row)
@@ -164,7 +188,7 @@ class ShardRun:
                 self.pieces.pieces[name][number] = parts
 
 
-def _without_tensors(call: Call) -> Call:
+def without_tensors(call: Call) -> Call:
     """Return a call with a layer's constants, but without its tensors, to free the memory."""
     return replace(call, weights=None, output=None, lse=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

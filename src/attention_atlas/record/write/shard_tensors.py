@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,15 +51,22 @@ class ShardPieces:
                         "this model pads or pools in a way that cannot be shown yet"
                     )
 
-    def tensors(self) -> dict[str, Numbers]:
-        """Return the arrays of a shard, joined from its pieces, by name."""
+    def tensors(self, kept: Collection[int] | None = None) -> dict[str, Numbers]:
+        """Return the arrays of a shard, joined from its pieces, by name.
+
+        kept  the inputs to take; None: all
+        """
         packer = Packer()
         out: dict[str, Numbers] = {}
         for tower, number in self.pieces:
             by_input = self.pieces[tower, number]
             stem, call = f"{tower}.L{number}", self.calls[tower, number]
-            ordered = [(index, piece) for index in sorted(by_input) for piece in by_input[index]]
+            numbers = [index for index in sorted(by_input) if kept is None or index in kept]
+            ordered = [(index, piece) for index in numbers for piece in by_input[index]]
             parts = [piece for _, piece in ordered]
+            if not parts:
+                out[f"{stem}.blocks"] = packer.blocks([])
+                continue
             if parts[0].query.shape[-1]:
                 for what in ("query", "key", "value"):
                     if what in self.keep:

@@ -3,7 +3,8 @@
 Linear layers inside an attention module are watched during the trial (`linear.py`). The one whose
 output has the direction of a head's query made it; so no layer names are needed, and fused layers
 are split. A few tokens are compared, or only the first, which rotary positions do not turn. If no
-layer matches (for example because of a norm after the projection), the correlation is NaN.
+layer matches (for example because of a norm after the projection), or if its parameters are
+quantised or not in memory, the correlation is NaN.
 """
 
 from typing import Any
@@ -48,6 +49,8 @@ def _makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> 
             parts = output[:count].view(count, -1, size).transpose(0, 1).flatten(1)
             cosine, best = (wanted @ normalize(parts, dim=1).T).max(1)
             weight: Any = module.weight
+            if weight.is_meta or not weight.is_floating_point():
+                continue
             wide = output.shape[1]
             rows = weight if weight.shape[0] == wide else weight.T  # GPT-2 stores the transpose
             for head in range(heads):

@@ -1,0 +1,126 @@
+"""How is a model captured so that a corpus of any size can be studied?
+
+With `vectors="all"` the atlas keeps everything and is measured when asked for. Otherwise each shard
+is measured while its vectors are in memory, and only a sample of them, or none, is written.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from attention_atlas.store.reader import StoredAtlas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attention_atlas.measure.shards import MeasuredLayer, Partial
+    from attention_atlas.record.write.measuring import MeasuredShard
+    from attention_atlas.store.parts import Contents, Journal
+
+
+def capture(model: Any, inputs: Any, *arguments: Any, **options: Any) -> StoredAtlas:
+    """Run a model over inputs and store its attention; returns the atlas.
+
+    The arguments and options are those of `record.write.capture.capture`.
+    """
+    from attention_atlas.record.write.capture import capture as run
+
+    return run(model, inputs, *arguments, measuring=WhileCapturing(), **options)
+
+
+@dataclass(frozen=True)
+class WhileCapturing:
+    """What measures each shard of a capture before its vectors are dropped."""
+
+    work: str = f"{__name__}:run_measured"
+
+    def finish(self, atlas: StoredAtlas, scores: "Journal") -> None:
+        """Write the scores of an atlas from those of its shards."""
+        from attention_atlas.measure.join import join
+        from attention_atlas.measure.orders import order_rows
+        from attention_atlas.measure.run import kind_rows, score_rows, told
+        from attention_atlas.measure.weights import alike_rows
+        from attention_atlas.store.scores import Scores, write_scores
+
+        seed = int(atlas.manifest.options["seed"])
+        layers = _layers(atlas, scores)
+        if not layers:  # every input has a single token
+            return
+        partials = (_partial(scores, number, layers) for number in scores.parts)
+        joined = join(layers, partials, seed)
+        rows = [row for layer in joined for row in score_rows(atlas, layer)]
+        kinds = [row for layer in joined for row in kind_rows(atlas, layer)]
+        words = {measure.name: told(measure) for layer in layers for measure in layer.measures}
+        for more_rows, more_words in (order_rows(atlas, seed), alike_rows(atlas)):
+            rows, words = rows + more_rows, words | more_words
+        options = {"seed": seed, "inputs": len(atlas)}
+        made = Scores(pd.DataFrame(rows), pd.DataFrame(kinds), words, options)
+        write_scores(atlas.path, atlas.manifest, made)
+
+
+def run_measured(asked: "Mapping[str, Any]") -> "MeasuredShard":
+    """Run one shard of a plan and measure it; returns what it keeps, and its scores."""
+    from attention_atlas.record.write.measuring import MeasuredShard
+    from attention_atlas.record.write.shard_job import start_shard
+
+    run = start_shard(asked)
+    whole = run.contents(everything=True)
+    return MeasuredShard(run.contents(), measure_contents(whole, run.plan))
+
+
+def measure_contents(whole: "Contents", plan: Any) -> "Contents":
+    """Measure all inputs of a shard in memory; returns the scores, and the names of measures."""
+    from attention_atlas.measure.shards import Meter
+    from attention_atlas.names.errors import InputError
+    from attention_atlas.store.held_shard import HeldShard
+    from attention_atlas.store.parts import Contents
+
+    held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"])
+    try:
+        meter = Meter(held, seed=plan.capturing.seed)
+    except InputError:  # inputs of a single token: no head has anything to choose
+        return Contents()
+    measures = {layer.stem: [measure.name for measure in layer.measures] for layer in meter.layers}
+    return Contents(meter.shard(0).arrays, facts={"measures": measures})
+
+
+def _layers(atlas: StoredAtlas, scores: "Journal") -> "list[MeasuredLayer]":
+    """List the layers of an atlas with the measures that any shard has."""
+    from attention_atlas.measure.measures import MEASURES
+    from attention_atlas.measure.shards import MeasuredLayer
+
+    used: dict[str, set[str]] = {}
+    for part in scores.parts.values():
+        for stem, names in part.facts.get("measures", {}).items():
+            used.setdefault(stem, set()).update(names)
+    layers = []
+    for tower in atlas.towers:
+        for layer in tower.layers:
+            names = used.get(f"{tower.name}.L{layer.layer}", set())
+            measures = tuple(MEASURES[name] for name in MEASURES if name in names)
+            layers.append(MeasuredLayer(tower, layer, measures))
+    return layers if used else []
+
+
+def _partial(scores: "Journal", number: int, layers: "Sequence[MeasuredLayer]") -> "Partial":
+    """Read the scores of a shard; measures that it lacks have no answer there."""
+    from attention_atlas.measure.shards import Partial
+
+    arrays = scores.arrays(number)
+    measures = scores.parts[number].facts.get("measures", {})
+    for layer in layers:
+        own = measures.get(layer.stem, [])
+        wanted = [measure.name for measure in layer.measures]
+        if own == wanted:
+            continue
+        for name in ("scores", "chance"):
+            table = arrays.get(f"{layer.stem}.{name}", np.zeros((0, 0, layer.layer.heads)))
+            wide = np.full((len(table), len(wanted), layer.layer.heads), np.nan)
+            for place, measure in enumerate(own):
+                wide[:, wanted.index(measure)] = table[:, place]
+            arrays[f"{layer.stem}.{name}"] = wide
+        arrays.setdefault(f"{layer.stem}.inputs", np.zeros(0, np.int64))
+        arrays.setdefault(f"{layer.stem}.evidence", np.zeros((0, layer.layer.heads, 0)))
+    return Partial(number, arrays)

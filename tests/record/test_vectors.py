@@ -1,0 +1,165 @@
+"""A sample of vectors, or none, is kept; the scores are those of every input all the same."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+import attention_atlas as aa
+from attention_atlas.measure.alike import alike, sample_rows
+from attention_atlas.names.errors import InputError, PickError
+from attention_atlas.page.answers.about import about
+from attention_atlas.page.answers.mean_pattern import mean_pattern
+from attention_atlas.record.write.options import sample_size
+from tests.store.test_format import SMALL
+
+LENGTHS = (9, 6, 14, 8, 21, 7, 12, 5, 16, 10)
+FEW = 6 * 1024  # bytes of a shard, so that there are several
+
+
+def captured(folder: Path, vectors: str, **options: Any) -> aa.Atlas:
+    torch.manual_seed(0)
+    model = LlamaModel(LlamaConfig(**SMALL)).eval()
+    dice = torch.Generator().manual_seed(1)
+    inputs: list[Any] = [
+        {"input_ids": torch.randint(5, 99, (1, n), generator=dice)} for n in LENGTHS
+    ]
+    return aa.capture(
+        model, inputs, path=folder, progress=False, vectors=vectors, shard_bytes=FEW, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
+    atlas = captured(tmp_path_factory.mktemp("whole") / "x.atlas", "all")
+    atlas.measure(progress=False)
+    return atlas
+
+
+@pytest.mark.parametrize("vectors", ["sample:30", "none"])
+def test_scores_and_kinds_are_those_of_an_atlas_with_all_vectors(
+    vectors: str, whole: aa.Atlas, tmp_path: Path
+) -> None:
+    atlas = captured(tmp_path / "x.atlas", vectors)
+    assert len(atlas.manifest.shards) > 1
+    ours, theirs = atlas.scores(), whole.scores()
+    assert ours is not None and theirs is not None
+    pd.testing.assert_frame_equal(ours.table, theirs.table)
+    pd.testing.assert_frame_equal(ours.kinds, theirs.kinds)
+    assert ours.measures == theirs.measures
+    assert ours.options == theirs.options
+    assert not list((tmp_path / "x.atlas").glob("*.parts"))
+
+
+def test_a_sample_keeps_whole_inputs_until_it_has_so_many_tokens(
+    whole: aa.Atlas, tmp_path: Path
+) -> None:
+    atlas = captured(tmp_path / "x.atlas", "sample:40")
+    kept = sorted(atlas.manifest.kept_inputs or ())
+    tokens = [LENGTHS[number] for number in kept]
+    assert 0 in kept and sum(tokens) >= 40
+    assert len(kept) < len(LENGTHS)
+    for number in kept:
+        np.testing.assert_array_equal(atlas.weights(number, "L1H2"), whole.weights(number, "L1H2"))
+    assert len(atlas.queries("L1H2")) == sum(tokens) == len(atlas.vector_tokens("text"))
+    expected = np.concatenate([whole.queries("L1H2", number) for number in kept])
+    np.testing.assert_array_equal(atlas.queries("L1H2"), expected)
+    assert len(atlas.tokens()) == sum(LENGTHS)
+
+
+def test_the_same_seed_draws_the_same_sample_and_another_seed_another(tmp_path: Path) -> None:
+    drawn = [
+        captured(tmp_path / str(place), "sample:60", seed=seed).manifest.kept_inputs
+        for place, seed in enumerate((3, 3, 4))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_vectors_that_are_not_there_are_missed_in_one_sentence(tmp_path: Path) -> None:
+    atlas = captured(tmp_path / "x.atlas", "sample:30")
+    missing = next(n for n in range(len(LENGTHS)) if n not in (atlas.manifest.kept_inputs or ()))
+    for ask in (
+        lambda: atlas.weights(missing, "L0H0"),
+        lambda: atlas.keys("L0H0", missing),
+        lambda: atlas.terms("L0H0", missing),
+        lambda: atlas.shape(missing, 0),
+    ):
+        with pytest.raises(PickError, match=f"input {missing} has no vectors.*sample:30"):
+            ask()
+    bare = captured(tmp_path / "y.atlas", "none")
+    for refused in (
+        lambda: bare.weights(0, "L0H0"),
+        lambda: bare.queries("L0H0"),
+        lambda: bare.layout("pca", progress=False),
+        lambda: bare.measure(again=True, progress=False),
+    ):
+        with pytest.raises(PickError, match="vectors='none'"):
+            refused()
+
+
+def test_a_map_is_made_of_the_sample(tmp_path: Path) -> None:
+    atlas = captured(tmp_path / "x.atlas", "sample:40")
+    made = atlas.layout("pca", progress=False, device="cpu")
+    kept = atlas.manifest.kept_inputs or frozenset()
+    (group,) = made.groups.values()
+    inputs = atlas.tokens()["input"].to_numpy()
+    assert set(inputs[group.query_tokens]) == set(kept)
+    assert len(group.query_tokens) == sum(LENGTHS[number] for number in kept)
+
+
+@pytest.mark.parametrize("vectors", ["sample:30", "none"])
+def test_the_page_says_what_is_kept(vectors: str, tmp_path: Path) -> None:
+    atlas = captured(tmp_path / "x.atlas", vectors)
+    told = about(atlas)
+    assert any("scores are of all 10 inputs" in note and vectors in note for note in told.notes)
+    assert ("vectors='none'" in told.no_maps) == (vectors == "none")
+
+
+def test_the_page_shows_the_mean_of_the_sample_and_which_heads_are_alike_in_it(
+    tmp_path: Path,
+) -> None:
+    atlas = captured(tmp_path / "x.atlas", "sample:40")
+    kept = sorted(atlas.manifest.kept_inputs or ())
+    mean = mean_pattern(atlas, "L1H2")
+    assert mean.inputs == len(kept)
+    assert mean.longest == max(LENGTHS[number] for number in kept)
+    assert set(sample_rows(atlas, 0)) <= set(kept)
+    assert len(alike(atlas).heads) == 8
+
+
+def test_an_interrupted_capture_resumes_with_its_scores(
+    whole: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attention_atlas.studies import capture as study
+
+    real, left = study.measure_contents, [2]
+
+    def stops(contents: Any, plan: Any) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return real(contents, plan)
+
+    monkeypatch.setattr(study, "measure_contents", stops)
+    with pytest.raises(KeyboardInterrupt):
+        captured(tmp_path / "x.atlas", "none")
+    monkeypatch.undo()
+    scores, expected = captured(tmp_path / "x.atlas", "none").scores(), whole.scores()
+    assert scores is not None and expected is not None
+    pd.testing.assert_frame_equal(scores.table, expected.table)
+
+
+@pytest.mark.parametrize("asked", ["some", "sample:", "sample:0", "sample:-3", "sample:x"])
+def test_another_word_is_refused(asked: str) -> None:
+    with pytest.raises(InputError, match="as in 'sample:20000'"):
+        sample_size(asked)
+
+
+def test_older_captures_keep_their_fingerprint(tmp_path: Path) -> None:
+    atlas = captured(tmp_path / "x.atlas", "all")
+    assert "vectors" not in atlas.manifest.options
+    assert atlas.manifest.kept_inputs is None

@@ -465,3 +465,25 @@ def test_a_long_input_fits_a_small_dark_window(open_long: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 900
     for name in ("jump", "zoom-all", "without-sinks", "legend-name", "seen"):
         expect(page.get_by_test_id(name)).to_be_in_viewport()
+
+
+def test_two_fingers_zoom_around_their_middle(open_long: Open) -> None:
+    page = open_long("view=heat&heads=L0H1&tileView=[1500,1480,400]")
+    x, y = (round(place) for place in place_of(page, 1500, 1480))
+    under, cell = weight_under(page, x, y), geometry(page)[2]
+    touch = page.context.new_cdp_session(page)
+
+    def fingers(kind: str, apart: int) -> None:
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        touched = [] if kind == "touchEnd" else points
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touched})
+
+    fingers("touchStart", 40)
+    for apart in (50, 60, 80):
+        fingers("touchMove", apart)
+    fingers("touchEnd", 80)
+    eventually(page, lambda: geometry(page)[2] > 1.5 * cell)
+    zoomed = geometry(page)[2]
+    assert zoomed == pytest.approx(2 * cell, rel=0.02)
+    # Fingers move one after the other, so the middle wanders by a few pixels.
+    assert weight_under(page, x, y) == pytest.approx(under, abs=20 / zoomed)

@@ -10,6 +10,7 @@ them are what two free cores need.
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -167,6 +168,43 @@ def report(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def plot(rows: list[dict[str, Any]]) -> str:
+    """Draw CPU seconds against tokens, both logarithmic, with the log-sum-exp stored."""
+    stored = [row for row in rows if row["stored"]]
+    curves = {
+        "exact overview": ("#2B7BBA", [row["exact"][1] for row in stored]),
+        "first overview": ("#5FB96C", [row["first"][1] for row in stored]),
+        "slowest level of tiles": (
+            "#E1812C", [max(level[2] for level in row["tiles"].values()) for row in stored],
+        ),
+    }  # fmt: skip
+
+    def x(n: float) -> float:
+        return 60 + 95 * math.log2(n / LENGTHS[0])
+
+    def y(seconds: float) -> float:
+        return 40 + 50 * math.log10(10 / seconds)
+
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="260" font-size="12" '
+        'font-family="sans-serif"><rect width="600" height="260" fill="white"/>'
+    ]
+    parts += [f'<text x="{x(n):.0f}" y="252" text-anchor="middle">{n:,}</text>' for n in LENGTHS]
+    parts += [
+        f'<line x1="60" x2="440" y1="{y(s):.0f}" y2="{y(s):.0f}" stroke="#DDD"/>'
+        f'<text x="52" y="{y(s) + 4:.0f}" text-anchor="end">{s:g} s</text>'
+        for s in (0.001, 0.01, 0.1, 1, 10)
+    ]
+    for name, (colour, seconds) in curves.items():
+        places = [(x(n), y(s)) for n, s in zip(LENGTHS, seconds, strict=True)]
+        line = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        across, down = places[-1]
+        parts.append(f'<text x="{across + 8:.0f}" y="{down + 4:.0f}" fill="{colour}">{name}</text>')
+    parts.append('<text x="60" y="20">CPU seconds of one head against tokens</text></svg>')
+    return "\n".join(parts)
+
+
 def main() -> int:
     """Measure every length in a process of its own and print the table."""
     parser = argparse.ArgumentParser(description="Measure tiles of long inputs.")
@@ -188,6 +226,7 @@ def main() -> int:
             print(json.dumps(rows[-1]), file=sys.stderr)
     print(machine.about(), "\n")
     print(report(rows))
+    Path(__file__).with_suffix(".svg").write_text(plot(rows) + "\n", encoding="utf-8")
     return 0
 
 

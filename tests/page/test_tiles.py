@@ -41,7 +41,7 @@ def make(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def atlas(made_once: MadeOnce) -> aa.Atlas:
-    return aa.open(made_once("long", make) / "long.atlas")
+    return aa.open(made_once("long-packets", make) / "long.atlas")
 
 
 @pytest.fixture(scope="module")

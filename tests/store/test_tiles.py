@@ -24,7 +24,7 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.shard import Block, Packer
 from attention_atlas.store.tiles import TILE, Pyramid
 from tests.store.test_rows import CASES, HEADS, Made, manifest, write
-from tests.tolerance import softmax_tolerance, unit
+from tests.tolerance import STORED, softmax_tolerance, unit
 
 Floats = npt.NDArray[np.float64]
 # One softmax, three of odd sizes in one input, more keys than queries, rows that see nothing.
@@ -206,6 +206,32 @@ def test_with_a_stored_log_sum_exp_a_tile_needs_no_other_columns(
         place = slice(row * TILE, (row + 1) * TILE), slice(column * TILE, (column + 1) * TILE)
         expected = np.exp(logits - sums[:, None])[place]
         assert (np.abs(tile.strongest - expected) <= expected * np.expm1(off)).all()
+
+
+def test_tiles_of_a_captured_model_are_its_weights(tmp_path: Path) -> None:
+    """A rotary model over 2,304 tokens; what is stored is rounded, the log-sum-exp is its own."""
+    import torch
+    import transformers
+
+    import attention_atlas as aa
+
+    config = transformers.LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=4096,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.LlamaModel(config).eval()
+    ids = torch.randint(0, 50, (1, 2304))
+    atlas = aa.capture(
+        model, [{"input_ids": ids}], path=tmp_path / "x.atlas", device="cpu", progress=False
+    )
+    overview = atlas.overview(0, "L0H1")
+    assert overview.total == pytest.approx(2304, rel=STORED)
+    weights = atlas.weights(0, "L0H1").astype(float)
+    strongest, mass = whole_level(atlas.pyramid(0, "L0H1"), 2)
+    expected = pooled_plainly(weights, 2)
+    np.testing.assert_allclose(strongest, expected[0], rtol=0, atol=STORED)
+    np.testing.assert_allclose(mass, expected[1], rtol=0, atol=mass_tolerance(STORED, 2))
 
 
 def exactly(atlas: StoredAtlas, first: int = 0) -> Floats:

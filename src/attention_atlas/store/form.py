@@ -78,11 +78,13 @@ class Form:
     def visible_in(self, columns: range) -> Bools | None:
         """Return which of some keys `rows` may see, (H or 1, R, C); None: every row sees all."""
         rows = self._rows(0)
-        nearest, farthest = int(rows.min()) - columns[-1], int(rows.max()) - columns[0]
+        numbers = np.arange(columns.start, columns.stop)
         seen: Bools | None = None
-        if nearest < self.low or farthest > self.high:
-            offset = rows[:, None] - np.arange(columns.start, columns.stop)
-            seen = ((offset >= self.low) & (offset <= self.high))[None]
+        if int(rows.min()) - columns[-1] < self.low:
+            seen = (numbers <= rows[:, None] - self.low)[None]
+        if int(rows.max()) - columns[0] > self.high:
+            near = (numbers >= rows[:, None] - self.high)[None]
+            seen = near if seen is None else seen & near
         if self.hidden is None:
             return seen
         shown = ~self.hidden[:, :, columns.start : columns.stop]

@@ -136,8 +136,8 @@ class Pyramid:
             column_mass[columns.start : columns.stop] = weights.sum(axis=0)
             place = slice(columns.start // side, -(-columns.stop // side))
             for cells, how in ((strongest, np.maximum), (mass, np.add)):
-                across = how.reduceat(weights, np.arange(0, len(columns), side), axis=1)
-                cells[:, place] = how.reduceat(across, np.arange(0, len(rows), tall), axis=0)
+                down = _reduced_rows(weights, tall, how)
+                cells[:, place] = how.reduceat(down, np.arange(0, len(columns), side), axis=1)
         return strongest, mass, column_mass
 
     def _cells(self, level: int, rows: range, columns: range) -> tuple[Float32, Float32]:
@@ -170,6 +170,15 @@ class Pyramid:
         bands = each(band, list(range(first, last, tall)))
         strongest, mass = zip(*bands, strict=True)
         return np.concatenate(strongest), np.concatenate(mass)
+
+
+def _reduced_rows(weights: Float32, tall: int, how: np.ufunc) -> Float32:
+    """Return the maximum or sum of every `tall` rows; the last may be fewer."""
+    whole = len(weights) - len(weights) % tall
+    rows = how.reduce(weights[:whole].reshape(-1, tall, weights.shape[1]), axis=1)
+    if whole == len(weights):
+        return np.asarray(rows)
+    return np.concatenate([rows, how.reduce(weights[whole:], axis=0)[None]])
 
 
 def _levels(length: int, side: int) -> int:

@@ -400,6 +400,8 @@ class StoredAtlas:
         parts, places = [], []
         for number, (first, last) in enumerate(pairwise(firsts.tolist())):
             inside = np.flatnonzero((rows >= first) & (rows < last))
+            if not inside.size and rows.size:  # a shard may keep no vectors at all
+                continue
             stored = self._shard_layer(number, tower, layer)
             self._need(stored, what)
             parts.append(stored.as_stored(what, entries)[:, rows[inside] - first])

@@ -24,8 +24,9 @@ ORDER = (
     "record.write", "measure", "lab", "layout", "studies", "page.wire", "page.answers", "page.live",
     "page.hosts", "atlas", "cli", "__main__", "__init__",
 )  # fmt: skip
+# Measures are NumPy's; on a GPU they are torch's, which is then imported inside a function.
 HOMES = {
-    "torch": {"models", "record", "edits", "lab", "layout"},
+    "torch": {"models", "record", "edits", "lab", "layout", "measure"},
     "transformers": {"models", "record", "edits", "lab"},
 }
 

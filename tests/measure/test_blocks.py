@@ -16,8 +16,8 @@ from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
-from attention_atlas.measure.read_blocks import head_ranges, row_blocks
-from attention_atlas.measure.row_block import Floats, Keys, RowBlock
+from attention_atlas.measure.read_blocks import Computing, Machine, head_ranges, row_blocks
+from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.shards import Meter, Partial, measure_shard
 from attention_atlas.measure.tokens import TokenTable
@@ -101,12 +101,17 @@ def seq2seq(tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
     return atlases.seq2seq(tmp_path_factory.mktemp("blocks"))
 
 
+def all_keys(pairs: Any, count: int) -> Any:
+    """A block ends at the last key that its rows see; the rest is zeros."""
+    return np.pad(pairs, [(0, 0)] * (pairs.ndim - 1) + [(0, count - pairs.shape[-1])])
+
+
 @pytest.mark.parametrize("which", ["atlas", "seq2seq"])
 def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
     which: str, request: pytest.FixtureRequest
 ) -> None:
     atlas: aa.Atlas = request.getfixturevalue(which)
-    tokens = TokenTable(atlas)
+    tokens = TokenTable(atlas.tokens())
     for tower in atlas.towers:
         layer = tower.layers[1]
         name = f"{tower.name}.L1H0" if len(atlas.towers) > 1 else "L1H0"
@@ -114,13 +119,13 @@ def test_rows_read_in_blocks_are_those_that_the_atlas_gives(
         for number in stored.inputs():
             n, m = stored.size(number)
             for heads in head_ranges(layer, m, largest=m):  # one head at a time, seven rows
-                blocks = list(row_blocks(stored, number, heads, tokens, largest=7 * m))
+                blocks = list(row_blocks(stored, number, heads, tokens, Computing(largest=7 * m)))
                 assert [len(block.rows) for block in blocks[:-1]] == [7] * ((n - 1) // 7)
-                weights = np.concatenate([block.weights for block in blocks], 1)
+                weights = np.concatenate([all_keys(block.weights, m) for block in blocks], 1)
                 expected = atlas.layer_weights(number, 1, tower.name)
                 off = reading_tolerance(atlas, number)
                 assert np.abs(weights - expected[heads]).max() <= off
-                seen = np.concatenate([block.seen for block in blocks])
+                seen = np.concatenate([all_keys(block.seen, m) for block in blocks])
                 assert (seen == atlas.terms(name, number).seen).all()
 
 
@@ -128,27 +133,27 @@ def test_an_atlas_that_keeps_weights_alone_is_read_in_blocks(tmp_path: Path) -> 
     kept: Any = ("weights",)
     atlas = aa.capture("builtin:bert", TEXTS, path=tmp_path / "w.atlas", keep=kept, progress=False)
     (tower,) = atlas.towers
-    stored, tokens = atlas.held_layer(0, tower, tower.layers[2]), TokenTable(atlas)
+    stored, tokens = atlas.held_layer(0, tower, tower.layers[2]), TokenTable(atlas.tokens())
     _, m = stored.size(0)
-    blocks = row_blocks(stored, 0, np.arange(1, 3), tokens, largest=10 * m)
+    blocks = row_blocks(stored, 0, np.arange(1, 3), tokens, Computing(largest=10 * m))
     weights = np.concatenate([block.weights for block in blocks], 1)
     assert (weights == atlas.layer_weights(0, 2)[1:3]).all()
 
 
 def test_no_block_holds_more_weights_than_were_asked_for(atlas: aa.Atlas) -> None:
     (tower,) = atlas.towers
-    stored, tokens = atlas.held_layer(0, tower, tower.layers[0]), TokenTable(atlas)
+    stored, tokens = atlas.held_layer(0, tower, tower.layers[0]), TokenTable(atlas.tokens())
     _, m = stored.size(0)
     for largest in (m, 3 * m, 100 * m):
         for heads in head_ranges(tower.layers[0], m, largest):
-            for block in row_blocks(stored, 0, heads, tokens, largest):
+            for block in row_blocks(stored, 0, heads, tokens, Computing(largest=largest)):
                 assert block.weights.size <= largest
 
 
 def test_scores_of_an_atlas_do_not_depend_on_the_size_of_blocks(atlas: aa.Atlas) -> None:
     """Blocks of a row and a head, against all rows and heads at once."""
     longest = int(atlas.tokens().groupby("input").size().max())
-    small, whole = Meter(atlas, largest=longest), Meter(atlas)
+    small, whole = Meter(atlas, machine=Machine(largest=longest)), Meter(atlas)
     # M weights of a row, each times up to M tokens of distance; w log w is off by less than that
     off = longest**2 * max(reading_tolerance(atlas, number) for number in range(len(atlas)))
     one, other = small.shard(0), whole.shard(0)
@@ -263,9 +268,9 @@ def test_measuring_that_was_interrupted_goes_on_where_it_stopped(
 # One file, one line -------------------------------------------------------------------------------
 
 
-def second_token(block: RowBlock) -> Floats:
+def second_token(block: RowBlock) -> Any:
     """A whole measure, as a person would add it."""
-    return np.where(block.seen[:, 1], block.weights[:, :, 1], np.nan)
+    return block.share((block.columns == 1) & block.seen)
 
 
 def test_a_measure_is_added_by_one_function_and_one_line_in_the_table(
@@ -273,7 +278,7 @@ def test_a_measure_is_added_by_one_function_and_one_line_in_the_table(
 ) -> None:
     added = Measure(
         "second-token", "on second token", "mean over rows that see it of w on the second token",
-        "here", "shuffled", RowMean(second_token), bounds=SHARE,
+        "here", "shuffled", RowMean(second_token, linear=True), bounds=SHARE,
     )  # fmt: skip
     monkeypatch.setitem(MEASURES, added.name, added)
     measure_atlas(atlas, again=True, progress=False)

@@ -78,7 +78,7 @@ def test_scores_of_real_weights_equal_the_plain_ones_over_the_corpus(atlas: aa.A
     scores = measure_atlas(atlas, progress=False)
     tower = atlas.towers[0]
     layer = tower.layers[3]
-    tokens = TokenTable(atlas)
+    tokens = TokenTable(atlas.tokens())
     held = [atlas.held_layer(shard, tower, layer) for shard in range(len(atlas.manifest.shards))]
     inputs = [
         next(row_blocks(stored, number, np.arange(layer.heads), tokens))

@@ -10,8 +10,10 @@ import torch
 from transformers import LlamaConfig, LlamaModel
 
 import attention_atlas as aa
+from attention_atlas.measure.alike import alike, sample_rows
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.about import about
+from attention_atlas.page.answers.mean_pattern import mean_pattern
 from attention_atlas.record.write.options import sample_size
 from tests.store.test_format import SMALL
 
@@ -111,8 +113,22 @@ def test_a_map_is_made_of_the_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vectors", ["sample:30", "none"])
 def test_the_page_says_what_is_kept(vectors: str, tmp_path: Path) -> None:
-    notes = about(captured(tmp_path / "x.atlas", vectors)).notes
-    assert any("scores are of all 10 inputs" in note and vectors in note for note in notes)
+    atlas = captured(tmp_path / "x.atlas", vectors)
+    told = about(atlas)
+    assert any("scores are of all 10 inputs" in note and vectors in note for note in told.notes)
+    assert ("vectors='none'" in told.no_maps) == (vectors == "none")
+
+
+def test_the_page_shows_the_mean_of_the_sample_and_which_heads_are_alike_in_it(
+    tmp_path: Path,
+) -> None:
+    atlas = captured(tmp_path / "x.atlas", "sample:40")
+    kept = sorted(atlas.manifest.kept_inputs or ())
+    mean = mean_pattern(atlas, "L1H2")
+    assert mean.inputs == len(kept)
+    assert mean.longest == max(LENGTHS[number] for number in kept)
+    assert set(sample_rows(atlas, 0)) <= set(kept)
+    assert len(alike(atlas).heads) == 8
 
 
 def test_an_interrupted_capture_resumes_with_its_scores(

@@ -380,10 +380,22 @@ def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: We
     expect(page.get_by_test_id("window")).to_have_text("tokens 0–127 of 3,000")
 
 
+def test_all_heads_are_small_overviews_and_a_click_opens_one(open_long: Open) -> None:
+    page = open_long("view=model", "[data-testid=long-heads][data-missing='0']")
+    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) =>
+      new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, 64, 64).data.buffer)).size
+    )"""
+    assert len(page.evaluate(inked)) == 4
+    eventually(page, lambda: min(page.evaluate(inked)) > 3)
+    page.get_by_test_id("thumb-L0H3").click()
+    page.wait_for_selector(f"{READY}[data-head=L0H3]")
+    assert picks(page)["heads"] == ["L0H3"]
+
+
 def test_a_short_input_keeps_its_plain_heat_map_and_other_views_say_what_is_too_long(
     open_long: Open,
 ) -> None:
-    page = open_long("view=model", "[data-testid=too-long]")
+    page = open_long("view=neuron", "[data-testid=too-long]")
     expect(page.get_by_test_id("too-long")).to_contain_text("3,000 tokens")
     page.get_by_test_id("too-long-heat").click()
     page.wait_for_selector(READY)
@@ -453,3 +465,25 @@ def test_a_long_input_fits_a_small_dark_window(open_long: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 900
     for name in ("jump", "zoom-all", "without-sinks", "legend-name", "seen"):
         expect(page.get_by_test_id(name)).to_be_in_viewport()
+
+
+def test_two_fingers_zoom_around_their_middle(open_long: Open) -> None:
+    page = open_long("view=heat&heads=L0H1&tileView=[1500,1480,400]")
+    x, y = (round(place) for place in place_of(page, 1500, 1480))
+    under, cell = weight_under(page, x, y), geometry(page)[2]
+    touch = page.context.new_cdp_session(page)
+
+    def fingers(kind: str, apart: int) -> None:
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        touched = [] if kind == "touchEnd" else points
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touched})
+
+    fingers("touchStart", 40)
+    for apart in (50, 60, 80):
+        fingers("touchMove", apart)
+    fingers("touchEnd", 80)
+    eventually(page, lambda: geometry(page)[2] > 1.5 * cell)
+    zoomed = geometry(page)[2]
+    assert zoomed == pytest.approx(2 * cell, rel=0.02)
+    # Fingers move one after the other, so the middle wanders by a few pixels.
+    assert weight_under(page, x, y) == pytest.approx(under, abs=20 / zoomed)

@@ -5,6 +5,7 @@ import { labelsOn, stepFor } from "../src/tiles/labels";
 import { Loader } from "../src/tiles/loader";
 import { nameOf, partOf, spanOf, standIn, tileAt, tilesIn, topLevel } from "../src/tiles/need";
 import { around, found, nextOf, running } from "../src/tiles/text";
+import { shrunk, SMALL, thumbsIn } from "../src/tiles/thumbs";
 import {
   centred,
   clamped,
@@ -286,6 +287,22 @@ describe("the text", () => {
     expect(found(unmarked, "a")).toEqual([2, 3]);
     expect(found(marked, " ")).toEqual([]);
     expect([nextOf([2, 5, 9], 5, 1), nextOf([2, 5, 9], 9, 1), nextOf([2, 5, 9], 2, -1)]).toEqual([9, 2, 9]);
+  });
+});
+
+describe("small overviews", () => {
+  test("keep the strongest cell of each pixel", () => {
+    const steps = new Uint8Array(256 * 256);
+    steps[5 * 256 + 7] = 9;
+    steps[6 * 256 + 6] = 4;
+    const small = shrunk(steps, 256, 256);
+    expect(small[1 * SMALL + 1]).toBe(9);
+    expect(small.reduce((sum, step) => sum + step, 0)).toBe(9);
+  });
+
+  test("are made of the rows in view", () => {
+    expect(thumbsIn(30, 800, 400, 80)).toEqual([9, 10, 11, 12, 13, 14, 15]);
+    expect(thumbsIn(2, 0, 400, 80)).toEqual([0, 1]);
   });
 });
 

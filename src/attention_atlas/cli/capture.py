@@ -25,4 +25,5 @@ def capture(
             **keywords(reading), **keywords(capturing), **keywords(loading),
         )  # fmt: skip
     say(summary(atlas))
+    say(atlas.receipt.rows_line)
     print(output)

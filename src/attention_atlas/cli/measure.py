@@ -21,6 +21,9 @@ def measure(
     conllu: Annotated[
         Path | None, typer.Option(help="A CoNLL-U file whose sentences are the inputs.")
     ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Measure every row of long inputs too.")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure again.")] = False,
     seed: int = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
@@ -30,9 +33,12 @@ def measure(
     from attention_atlas.studies.measure import measure as run
 
     opened = open_atlas(atlas)
-    if opened.scores() is not None and not again and model is None and conllu is None:
+    asked = again or all_rows or model is not None or conllu is not None
+    if opened.scores() is not None and not asked:
         say(f"{atlas} is measured already; to measure it again, add --again")
-    scores = run(opened, model, conllu=conllu, again=again, seed=seed, **keywords(loading))
+    scores = run(
+        opened, model, conllu=conllu, all_rows=all_rows, again=again, seed=seed, **keywords(loading)
+    )
     if as_json:
         print(json.dumps(scores.measures, indent=1, ensure_ascii=False))
         return

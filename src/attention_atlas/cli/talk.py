@@ -31,23 +31,12 @@ def resumable(output: Path) -> Iterator[None]:
 
 def summary(atlas: "StoredAtlas") -> str:
     """Describe an atlas in one line: how many inputs and tokens, how exact."""
-    receipt = atlas.receipt
-    lost = [
-        f"{layer.tower} {layer.layer} ({layer.reason})"
-        for layer in receipt.layers
-        if not layer.exact
-    ]
-    proof = (
-        f"capture exact ({receipt.worst_error:.1e})"
-        if receipt.exact
-        else f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
-    )
     skipped = atlas.manifest.options.get("skipped") or []
     left_out = f" ({len(skipped)} left out)" if skipped else ""
     kept = atlas.manifest.kept_inputs
     vectors = "" if kept is None else f" (vectors of {len(kept)} inputs kept)"
     counts = f"{atlas.manifest.inputs} inputs{left_out}, {atlas.manifest.tokens} tokens{vectors}"
-    return f"{counts}; {proof}"
+    return f"{counts}; {atlas.receipt.line}"
 
 
 def receipt_table(receipt: "Receipt") -> str:
@@ -67,7 +56,8 @@ def receipt_table(receipt: "Receipt") -> str:
         if receipt.exact
         else "not exact"
     )
-    return "\n".join([head.rstrip(), *rows, *missing, verdict])
+    compared = [receipt.rows_line] if receipt.rows_line else []
+    return "\n".join([head.rstrip(), *rows, *missing, *compared, verdict])
 
 
 def edit_table(receipt: "EditReceipt") -> str:

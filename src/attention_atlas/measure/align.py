@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 
 Places = npt.NDArray[np.intp]
 

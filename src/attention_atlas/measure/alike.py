@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.run import head_name
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.form import Ints
@@ -51,6 +51,7 @@ def alike(atlas: StoredAtlas, seed: int = 0) -> HeadsAlike:
 def sample_rows(atlas: StoredAtlas, seed: int) -> dict[int, Ints]:
     """Draw at most ROWS rows; returns input → rows. First rows have no choice and are left out."""
     stream = atlas.towers[0].layers[0].queries
+    atlas.need_vectors()
     frame = atlas.vector_tokens(stream)
     frame = frame[(frame["position"] >= 1) & (frame["position"] < LONGEST)]
     if not len(frame):

@@ -8,7 +8,7 @@ AttentionViz). Rows that are no patches, and keys that are neither, have none.
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.row_block import Bools, Floats
+from attention_atlas.measure.arrays import Bools, Floats
 
 FAINTEST = 0.05
 NONE, ARROW, CIRCLE, SQUARE = range(4)

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from attention_atlas.measure.row_block import Bools, Floats
+from attention_atlas.measure.arrays import Bools, Floats
 
 REPLICAS = 1000
 LEVEL = 0.95

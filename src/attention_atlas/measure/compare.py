@@ -13,9 +13,9 @@ import pandas as pd
 
 from attention_atlas.measure.align import aligned, cuts, looking, onto
 from attention_atlas.measure.alike import LONGEST, ROWS, gather, mean_divergence
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.form import Ints

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
-from attention_atlas.measure.row_block import Floats, Keys, RowBlock
-from attention_atlas.measure.shape_sums import ShapeSums, shape_sums
+from attention_atlas.measure.arrays import Floats
+from attention_atlas.measure.row_block import Keys, RowBlock
+from attention_atlas.measure.shape_sums import ShapeSums, near_diagonal, shape_sums
 from attention_atlas.measure.shapes import ENDS, NAMES, shapes_of
 from attention_atlas.names.errors import InputError
 
@@ -67,9 +68,9 @@ class Evidence(Accumulator):
     """
 
     def state(self, block: RowBlock) -> State:
-        aside = block.keys.special.copy()
-        aside[0] = True
-        return *shape_sums(block), *shape_sums(block, aside)
+        aside = block.keys.special | (block.columns == 0)
+        diagonals = near_diagonal(block)
+        return *shape_sums(block, diagonals), *shape_sums(block, diagonals, aside)
 
     def value(self, state: State) -> Floats:
         half = len(state) // 2

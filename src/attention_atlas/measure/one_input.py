@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import Evidence
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
 @dataclass(frozen=True)
@@ -24,32 +25,33 @@ def measure_blocks(
     measures: Sequence[Measure], blocks: Iterable[RowBlock], dice: np.random.Generator
 ) -> InputScores:
     """Measure one input from its blocks, read once and in order; returns the heads' scores."""
-    by_chance = {
-        name: [measure for measure in measures if measure.chance == name] for name in _CHANCES
-    }
     scores, kinds = _Running([measure.of for measure in measures]), _Running([Evidence()])
-    shuffled, even = (_Running([measure.of for measure in by_chance[name]]) for name in _CHANCES)
+    by_chance = [measure for measure in measures if measure.chance != "zero"]
+    chances = _Running([measure.of for measure in by_chance])
     for block in blocks:
-        scores.add(block)
-        kinds.add(block)
-        shuffled.add(block.shuffled(dice))
-        even.add(block.even())
+        scores.add([measure.of.state(block) for measure in measures])
+        kinds.add([Evidence().state(block)])
+        even = block.even()
+        chances.add([_by_chance(measure, block, even, dice) for measure in by_chance])
     (evidence,) = kinds.values()
-    chance = {
-        measure.name: value
-        for name, running in zip(_CHANCES, (shuffled, even), strict=True)
-        for measure, value in zip(by_chance[name], running.values(), strict=True)
+    heads = len(evidence)
+    expected = {
+        measure.name: value[:1] if measure.chance == "even" else value
+        for measure, value in zip(by_chance, chances.values(), strict=True)
     }
-    shape, none = (len(measures), len(evidence)), np.zeros(1)
-    by_measure = [
-        np.broadcast_to(chance.get(measure.name, none), shape[1:]) for measure in measures
-    ]
+    shape = len(measures), heads
+    chance = [np.broadcast_to(expected.get(one.name, np.zeros(1)), heads) for one in measures]
     return InputScores(
-        np.array(scores.values()).reshape(shape), np.array(by_measure).reshape(shape), evidence
+        np.array(scores.values()).reshape(shape), np.array(chance).reshape(shape), evidence
     )
 
 
-_CHANCES = ("shuffled", "even")  # those that must be measured
+def _by_chance(
+    measure: Measure, block: RowBlock, even: RowBlock, dice: np.random.Generator
+) -> State:
+    if measure.chance == "even":
+        return measure.of.state(even)
+    return measure.of.shuffled(block, even, dice)
 
 
 class _Running:
@@ -59,13 +61,12 @@ class _Running:
         self._accumulators = accumulators
         self._states: list[State] = []
 
-    def add(self, block: RowBlock) -> None:
-        fresh = [accumulator.state(block) for accumulator in self._accumulators]
+    def add(self, states: list[State]) -> None:
         if self._states:
-            before = zip(self._accumulators, self._states, fresh, strict=True)
-            fresh = [accumulator.join(state, added) for accumulator, state, added in before]
-        self._states = fresh
+            before = zip(self._accumulators, self._states, states, strict=True)
+            states = [accumulator.join(state, added) for accumulator, state, added in before]
+        self._states = states
 
     def values(self) -> list[Floats]:
         both = zip(self._accumulators, self._states, strict=True)
-        return [accumulator.value(state) for accumulator, state in both]
+        return [accumulator.read(state) for accumulator, state in both]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.images.upright import CYCLIC
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.names.head import Head
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure import boot
-from attention_atlas.measure.row_block import Bools, Floats
+from attention_atlas.measure.arrays import Bools, Floats
 from attention_atlas.measure.trees import OFFSETS, Choices, Matched, right
 from attention_atlas.store.reader import StoredAtlas
 

@@ -21,6 +21,7 @@ def open_journal(meter: Meter, again: bool) -> Journal:
     """
     asked = {
         "atlas": belongs_to(meter.atlas.manifest), "seed": meter.seed,
+        "rows": meter.machine.rows,
         "measures": [measure.name for layer in meter.layers for measure in layer.measures],
         "version": version("attention-atlas"),
     }  # fmt: skip

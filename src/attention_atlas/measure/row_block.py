@@ -1,24 +1,25 @@
 """What does a measure get to see?
 
 A block of rows: the weights of heads of one layer in some rows of one input. A block is small
-however long the input is. Axes: H heads, R rows of the block, M keys of the input.
+however long the input is. Axes: H heads, R rows of the block, M keys: those of the input up to the
+last one that any row of the block sees, so a causal input costs half.
+
+Arrays are NumPy's or torch's, all of one block the same (`arrays`).
 """
 
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating]
-Bools = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
+from attention_atlas.measure.arrays import Bools, Floats, Integers, beside, lengths, namespace
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The tokens that an input's rows look at: the same for all blocks of the input."""
+    """Tokens that rows look at."""
 
     ids: Integers  # (M,); −1: none
     special: Bools  # (M,)
@@ -28,28 +29,35 @@ class Keys:
     values: Floats | None = None  # (H, M, E)
 
     @cached_property
-    def patches(self) -> Bools:
+    def patches(self) -> Any:
         """(M,) bool: tokens that show a part of a picture."""
         if self.place is None:
-            return np.zeros(len(self.ids), bool)
-        return np.asarray((self.place[:, 1:] >= 0).all(1))
+            return self.ids != self.ids
+        return (self.place[:, 1:] >= 0).all(1)
 
     @cached_property
-    def words(self) -> Bools:
+    def words(self) -> Any:
         """(M,) bool: tokens that are neither patches nor special."""
-        return np.asarray(~self.patches & ~self.special)
+        return ~self.patches & ~self.special
 
     @cached_property
-    def vector_lengths(self) -> Floats:
+    def vector_lengths(self) -> Any:
         """(H, M): the norm of each key."""
-        assert self.vectors is not None
-        return np.asarray(np.linalg.norm(self.vectors, axis=2))
+        return lengths(self.vectors)
 
     @cached_property
-    def value_lengths(self) -> Floats:
+    def value_lengths(self) -> Any:
         """(H, M): the norm of each value."""
-        assert self.values is not None
-        return np.asarray(np.linalg.norm(self.values, axis=2))
+        return lengths(self.values)
+
+    def first(self, count: int) -> "Keys":
+        """Return the first keys, without their values."""
+        if count == len(self.ids):
+            return self
+        place = None if self.place is None else self.place[:count]
+        vectors = None if self.vectors is None else self.vectors[:, :count]
+        marks = self.ids[:count], self.special[:count], self.punctuation[:count]
+        return Keys(*marks, place, vectors)
 
 
 @dataclass(frozen=True)
@@ -57,80 +65,135 @@ class RowBlock:
     """Some rows of some heads on one input."""
 
     weights: Floats  # (H, R, M)
-    rows: npt.NDArray[np.intp]  # (R,): the position of each row in its input
+    rows: Integers  # (R,): the position of each row in its input
     seen: Bools  # (R, M)
-    keys: Keys
+    tokens: Keys  # all keys of the input
     square: bool = True  # rows and keys are the same tokens
     query: Floats | None = None  # (H, R, D)
+    products: Floats | None = None  # (H, R, M): q·k, where the weights were made of them
+    chance_step: int = 1  # the chance of what must be shuffled is of one row in so many
 
     @cached_property
-    def visible(self) -> Integers:
+    def xp(self) -> Any:
+        """The library of the arrays: the module `numpy` or `torch`."""
+        return namespace(self.weights)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The M keys of the block."""
+        return self.tokens.first(self.seen.shape[1])
+
+    @cached_property
+    def visible(self) -> Any:
         """(R,): how many keys each row may see."""
-        return np.asarray(self.seen.sum(1), np.int64)
+        return self.seen.sum(1)
 
     @cached_property
-    def choosing(self) -> Bools:
+    def choosing(self) -> Any:
         """(R,) bool: rows that see at least two keys; the others have nothing to choose."""
-        return np.asarray(self.visible > 1)
+        return self.visible > 1
 
     @cached_property
-    def distance(self) -> Floats:
+    def mass(self) -> Any:
+        """(H, R): the sum of each row; below one where a sink takes part in the softmax."""
+        return self.weights.sum(2)
+
+    @cached_property
+    def largest(self) -> Any:
+        """(H, R): the largest weight of each row."""
+        return self.xp.amax(self.weights, axis=2)
+
+    @cached_property
+    def columns(self) -> Any:
+        """(M,): the position of each key."""
+        return beside(self.weights, np.arange(self.seen.shape[1]))
+
+    @cached_property
+    def distance(self) -> Any:
         """(R, M): |i − j|."""
-        columns = np.arange(self.seen.shape[1], dtype=np.float32)
-        return np.asarray(np.abs(self.rows.astype(np.float32)[:, None] - columns))
+        apart = self.xp.abs(self.rows[:, None] - self.columns)
+        return self.xp.asarray(apart, dtype=self.weights.dtype)
 
     @cached_property
-    def patch_rows(self) -> Bools:
+    def mean_distance(self) -> Any:
+        """(H, R): Σⱼ w |i − j|."""
+        return self.total(self.distance)
+
+    @cached_property
+    def patch_rows(self) -> Any:
         """(R,) bool: rows of patches."""
-        return np.asarray(self.keys.patches[self.rows])
+        return self.tokens.patches[self.rows]
 
     @cached_property
-    def steps(self) -> Integers:
+    def steps(self) -> Any:
         """(R, M, 2): rows down and columns to the right from one patch to another."""
-        assert self.keys.place is not None
-        cells = self.keys.place[:, 1:]
-        return np.asarray(cells[None] - cells[self.rows, None])
+        assert self.tokens.place is not None
+        cells = self.tokens.place[:, 1:]
+        return cells[None, : self.seen.shape[1]] - cells[self.rows, None]
 
     @cached_property
-    def beside(self) -> Bools:
+    def beside(self) -> Any:
         """(R, M) bool: pairs of patches of the same picture."""
-        assert self.keys.place is not None
-        image = self.keys.place[:, 0]
+        assert self.tokens.place is not None and self.keys.place is not None
+        image = self.tokens.place[:, 0]
         both = self.patch_rows[:, None] & self.keys.patches
-        return np.asarray(both & (image[self.rows, None] == image))
+        return both & (image[self.rows, None] == self.keys.place[:, 0])
 
-    def share(self, pairs: Bools) -> Floats:
+    def total(self, factor: Any) -> Any:
+        """Sum the weights times a factor (R, M) or (M,) over the keys; returns (H, R)."""
+        factor = self.xp.asarray(factor, dtype=self.weights.dtype)
+        if factor.ndim == 1:
+            return self.weights @ factor
+        return self.xp.einsum("hrm,rm->hr", self.weights, factor)
+
+    def share(self, pairs: Any) -> Any:
         """Sum the weight on seen pairs (R, M); returns (H, R), NaN in rows that see none."""
         pairs = pairs & self.seen
-        held = np.einsum("hrm,rm->hr", self.weights, pairs.astype(self.weights.dtype))
-        return np.where(pairs.any(1), held, np.nan)
+        return self.xp.where(pairs.any(1), self.total(pairs), np.nan)
 
-    def at(self, offset: int) -> Floats:
+    def at(self, offset: int) -> Any:
         """Get the weight on key i + offset; returns (H, R), NaN in rows that do not see it."""
         columns = self.rows + offset
         inside = (columns >= 0) & (columns < self.seen.shape[1])
-        columns = np.where(inside, columns, 0)
-        index = np.arange(len(columns))
-        return np.where(inside & self.seen[index, columns], self.weights[:, index, columns], np.nan)
+        columns = self.xp.where(inside, columns, 0)
+        index = beside(self.weights, np.arange(len(columns)))
+        seen = inside & self.seen[index, columns]
+        return self.xp.where(seen, self.weights[:, index, columns], np.nan)
 
     def shuffled(self, dice: np.random.Generator) -> "RowBlock":
         """Shuffle the weights of each row among the keys it may see; returns a new block.
 
         Blocks of an input, taken in order with the same dice, give what the whole input would.
         """
-        order = np.where(self.seen, dice.random(self.seen.shape, np.float32), np.float32(2))
-        order = order.argsort(1)  # visible keys first, in random order
-        places = np.where(self.seen, 0, 1).argsort(1, kind="stable")  # visible keys, in order
-        source = np.empty_like(order)
-        np.put_along_axis(source, places, order, 1)
-        return self._with(np.take_along_axis(self.weights, source[None], 2))
+        drawn = beside(self.weights, dice.random(tuple(self.seen.shape), np.float32))
+        order = self.xp.argsort(self.xp.where(self.seen, drawn, 2.0), axis=1)  # seen ones first
+        counts = beside(self.weights, np.arange(self.seen.shape[1]))  # their places, in order:
+        places = self.xp.argsort(self.xp.where(self.seen, counts, counts + len(counts)), axis=1)
+        source = self.xp.empty_like(order)
+        index = beside(self.weights, np.arange(len(order)))[:, None]
+        source[index, places] = order
+        return self.of(self.weights[:, index, source])
 
     def even(self) -> "RowBlock":
-        """Make the block of one head that is even over the keys it may see."""
-        return self._with((self.seen / np.maximum(self.visible, 1)[:, None])[None])
+        """Make the block of two heads: one even over the keys it may see, one of zeros."""
+        even = self.seen / self.xp.clip(self.visible, 1, None)[:, None]
+        even = self.xp.asarray(even, dtype=self.weights.dtype)
+        return self.of(self.xp.stack([even, self.xp.zeros_like(even)]))
 
-    def _with(self, weights: Floats) -> "RowBlock":
-        """Copy the block with other weights; keeps cached properties: none depends on weights."""
+    def thinned(self) -> "RowBlock":
+        """Keep one row in `chance_step`; returns the block of those rows."""
+        if self.chance_step == 1:
+            return self
+        kept = self.rows % self.chance_step == self.chance_step // 2
+        query = None if self.query is None else self.query[:, kept]
+        return RowBlock(
+            self.weights[:, kept], self.rows[kept], self.seen[kept], self.tokens, self.square, query
+        )
+
+    def of(self, weights: Any) -> "RowBlock":
+        """Copy the block with other weights; keeps what does not depend on them."""
         other = copy(self)
+        for name in ("mass", "largest", "mean_distance"):
+            other.__dict__.pop(name, None)
         object.__setattr__(other, "weights", weights)
         return other

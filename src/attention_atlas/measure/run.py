@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure import boot
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.definition import ANY, Bounds, Measure, range_words
 from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
+from attention_atlas.measure.read_blocks import ALL_CORES, MOST_ROWS, Machine
 from attention_atlas.measure.resume import open_journal, partials
-from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
 from attention_atlas.names.errors import StoreError
@@ -83,21 +84,22 @@ class Ready:
 
 def measure_atlas(
     atlas: StoredAtlas, extras: Sequence[Extra | Ready] = (), *, seed: int = 0, again: bool = False,
-    progress: bool = True, keep: bool = True,
+    progress: bool = True, keep: bool = True, machine: Machine = ALL_CORES,
 ) -> Scores:  # fmt: skip
     """Read the scores of an atlas, or measure it if it has none; returns them with the extras.
 
-    keep    write new scores into the folder; warns where it cannot be written to
+    keep     write new scores into the folder; warns where it cannot be written to
+    machine  what to compute with, and how many rows of a long input
     """
     known = None if again else known_scores(atlas)
-    if known is not None and known.options.get("seed") != seed:
+    if known is not None and not _as_asked(known.options, seed, machine):
         known = None
     if known is not None and not extras:
         return known
     journal = None
     if known is None:
         atlas.need_vectors(every=True)
-        meter = Meter(atlas, seed=seed)
+        meter = Meter(atlas, seed=seed, machine=machine)
         journal = open_journal(meter, again) if keep else None
         known = _made(meter, progress, journal)
     scores = _with(known, atlas, extras, seed)
@@ -106,6 +108,13 @@ def measure_atlas(
     if journal is not None:
         journal.sweep()
     return scores
+
+
+def _as_asked(options: Mapping[str, Any], seed: int, machine: Machine) -> bool:
+    """Tell whether scores have this seed, and at least so many rows of each input."""
+    rows = options.get("rows")
+    enough = rows is None or (machine.rows is not None and machine.rows <= rows)
+    return options.get("seed") == seed and enough
 
 
 def known_scores(atlas: StoredAtlas) -> Scores | None:
@@ -135,18 +144,38 @@ def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Score
         layers = join(meter.layers, partials(meter, draw, journal), seed)
     rows = [row for layer in layers for row in score_rows(atlas, layer)]
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
-    used = {measure.name: told(measure) for layer in meter.layers for measure in layer.measures}
+    tokens = atlas.tokens()
+    if meter.only is not None:
+        tokens = tokens[tokens["input"].isin(meter.only)]
+    rows_of = drawn_rows(tokens, meter.machine.rows)
+    used = {
+        measure.name: told(measure, rows_of["rows"])
+        for layer in meter.layers
+        for measure in layer.measures
+    }
     ordered, order_words = order_rows(atlas, seed)
     alike, alike_words = alike_rows(atlas)
     rows, used = rows + ordered + alike, used | order_words | alike_words
-    return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, {"seed": seed, "inputs": count})
+    options = {"seed": seed, "inputs": count, **rows_of}
+    return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, options)
 
 
-def told(measure: Measure) -> dict[str, str]:
-    """Describe a measure in words: title, formula, source, chance and range."""
+def drawn_rows(tokens: pd.DataFrame, rows: int | None = MOST_ROWS) -> dict[str, int | None]:
+    """Count the inputs of which only `rows` are measured; returns the options that say so."""
+    longest = tokens.groupby(["input", "stream"]).size().groupby("input").max()
+    longer = 0 if rows is None else int((longest > rows).sum())
+    return {"rows": rows if longer else None, "longer inputs": longer}
+
+
+def told(measure: Measure, rows: int | None = None) -> dict[str, str]:
+    """Describe a measure in words: title, formula, source, chance and range.
+
+    `rows` is how many are drawn of a longer input; None where all are measured.
+    """
+    drawn = "" if rows is None else f"; {rows:,} rows drawn of each longer input"
     return {
         "title": measure.title,
-        "formula": measure.formula,
+        "formula": f"{measure.formula}{drawn}",
         "source": measure.source,
         "chance": CHANCES[measure.chance],
         "range": range_words(measure.bounds),

@@ -4,12 +4,13 @@ Keys set aside are removed from every row, the other weights are scaled to sum t
 row with almost nothing left does not count.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.row_block import Bools, Floats, RowBlock
+from attention_atlas.measure.arrays import Floats, beside, namespace
+from attention_atlas.measure.row_block import RowBlock
 
 FARTHEST = 32  # offsets tried, or a quarter of the keys
 LEAST_LEFT = 0.05  # weight that a row must have outside keys set aside to count
@@ -38,76 +39,112 @@ class ShapeSums(NamedTuple):
     see_three: Floats  # (O − 2,) how many see all three
 
 
-def shape_sums(block: RowBlock, aside: Bools | None = None) -> ShapeSums:
+class Diagonals(NamedTuple):
+    """The weights of a block near the diagonal."""
+
+    columns: Any  # (R, O) the key at each offset, 0 where it is outside
+    inside: Any  # (R, O)
+    weights: Any  # (H, R, O)
+
+
+def near_diagonal(block: RowBlock) -> Diagonals:
+    """Get the weights of a block at all offsets in reach."""
+    columns = block.rows[:, None] - beside(block.weights, offsets(len(block.tokens.ids)))
+    inside = (columns >= 0) & (columns < block.seen.shape[1])
+    columns = block.xp.where(inside, columns, 0)
+    index = beside(block.weights, np.arange(len(columns)))[:, None]
+    return Diagonals(columns, inside, block.weights[:, index, columns])
+
+
+def shape_sums(block: RowBlock, diagonals: Diagonals, aside: Any = None) -> ShapeSums:
     """Compute the sums of a block; keys `aside` (M,) are left out."""
+    xp = block.xp
     kept = block.seen if aside is None else block.seen & ~aside
-    weights, left, mass = _looked_at(block.weights, aside)
+    left, scale = _looked_at(block, aside)
     keys = kept.sum(1)  # (R,)
-    even = np.where(keys > 0, 1 / np.maximum(keys, 1), 0.0)  # (R,)
-    held, counts = _targets(weights, kept, None if aside is not None else block.keys.special)
-    flat = (kept * even[:, None]).astype(weights.dtype)
-    away = mass.astype(weights.dtype)[:, :, None] * flat
-    np.abs(np.subtract(weights, away, out=away), out=away)
-    counts_of_rows = len(keys), kept.size, block.seen[:, -1].sum(), kept[:, -1].sum()
+    sees = xp.asarray(keys > 0, dtype=xp.float64)
+    even = sees / xp.clip(keys, 1, None)  # (R,)
+    mass = left * scale
+    targets = _Targets(block, kept, block.keys.special if aside is None else None)
+    count = len(block.tokens.ids)
+    last = [pairs[:, count - 1 :].sum() for pairs in (block.seen, kept)]
+    counts = len(keys), len(keys) * count, *last
     return ShapeSums._make((
-        *map(np.array, counts_of_rows), left.sum(1), mass @ (keys > 0), held,
-        (counts * even) @ mass.T, away.sum(2, dtype=np.float64).sum(1) / 2,
-        mass @ np.where(keys > 0, 1 - even, 0), mass @ (1 - even) ** keys,
-        *_diagonals(weights, kept, block.rows, mass, even),
+        *(xp.asarray(count, dtype=xp.float64) for count in counts), left.sum(1), mass @ sees,
+        targets.held(scale), (targets.counts * even) @ mass.T,
+        (_uneven(block, aside, left * even) * scale * (1 + sees) / 2).sum(1),
+        mass @ (sees * (1 - even)), mass @ (1 - even) ** keys,
+        *_by_offset(diagonals, kept, scale, mass, even),
     ))  # fmt: skip
 
 
-def _looked_at(weights: Floats, aside: Bools | None) -> tuple[Floats, Floats, Floats]:
-    """Remove keys `aside`, scale rows to one; returns weights, (H, R) sums before and after."""
+def _looked_at(block: RowBlock, aside: Any) -> tuple[Any, Any]:
+    """Sum the weights of rows outside keys `aside`; returns sums, and factors to one; (H, R)."""
+    xp = block.xp
     if aside is None:
-        left = weights.sum(2).astype(np.float64)
-        return weights, left, left
-    weights = weights * ~aside
-    left = weights.sum(2)
-    counts = left >= LEAST_LEFT
-    weights /= np.where(counts, left, np.inf)[:, :, None].astype(weights.dtype)
-    return weights, left.astype(np.float64), counts.astype(np.float64)
+        left = xp.asarray(block.mass, dtype=xp.float64)
+        return left, xp.ones_like(left)
+    left = xp.asarray(block.total(~aside), dtype=xp.float64)
+    return left, xp.where(left >= LEAST_LEFT, 1 / xp.clip(left, LEAST_LEFT, None), 0.0)
 
 
-def _targets(weights: Floats, kept: Bools, special: Bools | None) -> tuple[Floats, Floats]:
-    """Sum the attention on each target; returns (T, H), and how many of its keys each row sees."""
-    marks = np.zeros(kept.shape[1], bool) if special is None else special.copy()
-    marks[0] = False
-    last_seen = kept.shape[1] - 1 - kept[:, ::-1].argmax(1)  # (R,)
-    rows = np.arange(len(kept))
-    visible = [
-        kept[:, :1],
-        kept[:, -1:],
-        kept[:, marks],
-        (kept[rows, last_seen] & (last_seen > 0))[:, None],
-    ]
-    looked = [
-        weights[:, :, :1],
-        weights[:, :, -1:],
-        weights[:, :, marks],
-        weights[:, rows, last_seen, None],
-    ]
-    held = [
-        (part * seen).sum((1, 2), dtype=np.float64)
-        for part, seen in zip(looked, visible, strict=True)
-    ]
-    return np.stack(held), np.stack([seen.sum(1) for seen in visible])
+def _uneven(block: RowBlock, aside: Any, even: Any) -> Any:
+    """Sum what weights outside keys `aside` have above an even one, (H, R); returns (H, R).
+
+    Rows and even rows have the same sum, so this is half the sum of all differences.
+    """
+    xp = block.xp
+    above = block.weights - xp.asarray(even, dtype=block.weights.dtype)[:, :, None]
+    xp.clip(above, 0, None, out=above)
+    if aside is None:
+        return xp.asarray(above.sum(2), dtype=xp.float64)
+    return xp.asarray(block.of(above).total(~aside), dtype=xp.float64)
 
 
-def _diagonals(
-    weights: Floats, kept: Bools, rows: npt.NDArray[np.intp], mass: Floats, even: Floats
-) -> tuple[Floats, ...]:
+class _Targets:
+    """What rows see and hold of the first key, the last, delimiters and the last one seen."""
+
+    def __init__(self, block: RowBlock, kept: Any, special: Any):
+        xp, weights = block.xp, block.weights
+        none = kept.sum(1) * 0
+        last_seen = xp.amax(kept * block.columns, axis=1)  # (R,)
+        index = beside(weights, np.arange(len(kept)))
+        own = kept[index, last_seen] & (last_seen > 0)
+        whole = kept.shape[1] == len(block.tokens.ids)
+        counts = [xp.asarray(kept[:, 0], dtype=none.dtype), none, none, own]
+        parts = [weights[:, :, 0], None, None, weights[:, index, last_seen]]
+        if whole:
+            counts[LAST], parts[LAST] = kept[:, -1], weights[:, :, -1]
+        if special is not None:
+            marks = special & (block.columns > 0)
+            counts[DELIMITERS] = (kept & marks).sum(1)
+            parts[DELIMITERS] = block.total(marks)
+        self.counts = xp.stack([xp.asarray(count, dtype=xp.float64) for count in counts])  # (T, R)
+        self._parts = parts
+
+    def held(self, scale: Any) -> Any:
+        """Sum the attention on each target, in rows that see it; returns (T, H)."""
+        xp = namespace(scale)
+        return xp.stack([
+            scale @ (count * 0) if part is None else (part * scale) @ xp.clip(count, 0, 1)
+            for count, part in zip(self.counts, self._parts, strict=True)
+        ])  # fmt: skip
+
+
+def _by_offset(
+    diagonals: Diagonals, kept: Any, scale: Any, mass: Any, even: Any
+) -> tuple[Any, ...]:
     """Sum by offset; a row whose target is outside the input or unseen does not count."""
-    columns = rows[:, None] - offsets(kept.shape[1])  # (R, O)
-    inside = (columns >= 0) & (columns < kept.shape[1])
-    columns = np.where(inside, columns, 0)
-    index = np.arange(len(rows))[:, None]
+    xp = namespace(mass)
+    columns, inside, weights = diagonals
+    index = beside(mass, np.arange(len(columns)))[:, None]
     visible = kept[index, columns] & inside  # (R, O)
-    held = (weights[:, index, columns] * visible).sum(1, dtype=np.float64)
-    three = wide(visible.astype(np.int64), 3)
+    seen = xp.asarray(visible, dtype=xp.float64)
+    held = (weights * scale[:, :, None] * seen).sum(1)
+    three = wide(seen, 3)
+    some, all_three = (xp.asarray(rows, dtype=xp.float64) for rows in (three > 0, three == 3))
     return (
-        held, (mass * even) @ visible, mass @ visible, mass @ (three > 0), visible.sum(0),
-        (three == 3).sum(0),
+        held, (mass * even) @ seen, mass @ seen, mass @ some, seen.sum(0), all_three.sum(0),
     )  # fmt: skip
 
 
@@ -117,9 +154,9 @@ def offsets(keys: int) -> npt.NDArray[np.intp]:
     return np.arange(-reach - 1, reach + 2)
 
 
-def wide(values: Floats, width: int) -> Floats:
+def wide(values: Any, width: int) -> Any:
     """Sum `width` neighbours along the last axis."""
     if width == 1:
         return values
     length = values.shape[-1] - width + 1
-    return np.asarray(sum(values[..., start : start + length] for start in range(width)))
+    return sum(values[..., start : start + length] for start in range(width))

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.shape_sums import (
     DELIMITERS,
     FIRST,

@@ -5,25 +5,20 @@ written to a file. `join` adds partials up.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from functools import partial
 
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.kinds import COLUMNS
+from attention_atlas.measure.input_meter import InputMeter, Numbers
 from attention_atlas.measure.measures import MEASURES
-from attention_atlas.measure.one_input import measure_blocks
-from attention_atlas.measure.read_blocks import LARGEST, head_ranges, row_blocks
+from attention_atlas.measure.read_blocks import ALL_CORES, Machine
 from attention_atlas.measure.tokens import TokenTable, what_shows
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
-from attention_atlas.store.rows import StoredLayer
 
 Done = Callable[[int], None]
-Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -65,44 +60,39 @@ class Meter:
 
     def __init__(
         self, atlas: StoredAtlas, measures: Mapping[str, Measure] = MEASURES, seed: int = 0,
-        only: set[int] | None = None, largest: int = LARGEST,
+        only: set[int] | None = None, machine: Machine = ALL_CORES,
     ):  # fmt: skip
         refuse_short(atlas)
-        self.atlas, self.seed, self.only, self.largest = atlas, seed, only, largest
-        self.tokens, self.layers = TokenTable(atlas), layers_of(atlas, measures.values())
+        self.atlas, self.seed, self.only = atlas, seed, only
+        self.machine = machine
+        self.layers = layers_of(atlas, measures.values())
+        self._inputs = InputMeter(TokenTable(atlas.tokens()), seed, self.machine)
 
     def shard(self, number: int, done: Done = lambda count: None) -> Partial:
         """Measure one shard; calls `done` with the number of inputs × layers measured so far."""
         arrays: dict[str, Numbers] = {}
         count = 0
-        for layer in self.layers:
-            stored = self.atlas.held_layer(number, layer.tower, layer.layer)
-            inputs = [
-                number for number in stored.inputs() if self.only is None or number in self.only
-            ]
-            measured = self._layer(stored, layer.measures, inputs)
-            arrays |= {f"{layer.stem}.{name}": array for name, array in measured.items()}
-            count += len(inputs)
-            done(count)
+        with ThreadPoolExecutor(self._threads(number)) as threads:
+            for inputs, measured in threads.map(partial(self._layer, number), self.layers):
+                arrays |= measured
+                count += inputs
+                done(count)
         return Partial(number, arrays)
 
-    def _layer(
-        self, stored: StoredLayer, measures: tuple[Measure, ...], inputs: list[int]
-    ) -> dict[str, Numbers]:
-        count, heads = len(inputs), stored.layer.heads
-        scores, chance = np.full((2, count, len(measures), heads), np.nan)
-        evidence = np.full((count, heads, COLUMNS), np.nan)
-        for place, number in enumerate(inputs):
-            for group in head_ranges(stored.layer, stored.size(number)[1], self.largest):
-                blocks = row_blocks(stored, number, group, self.tokens, self.largest)
-                dice = np.random.default_rng([self.seed, number, stored.layer.layer])
-                measured = measure_blocks(measures, blocks, dice)
-                columns = slice(group[0], group[-1] + 1)
-                scores[place, :, columns] = measured.scores
-                chance[place, :, columns] = measured.chance
-                evidence[place, columns] = measured.evidence
-        numbers = np.array(inputs, np.int64)
-        return {"inputs": numbers, "scores": scores, "chance": chance, "evidence": evidence}
+    def _layer(self, shard: int, layer: MeasuredLayer) -> tuple[int, dict[str, Numbers]]:
+        """Measure one layer of a shard; returns how many inputs it has, and its arrays."""
+        stored = self.atlas.held_layer(shard, layer.tower, layer.layer)
+        inputs = [number for number in stored.inputs() if self.only is None or number in self.only]
+        measured = self._inputs.layer(stored, layer.measures, inputs)
+        return len(inputs), {f"{layer.stem}.{name}": array for name, array in measured.items()}
+
+    def _threads(self, shard: int) -> int:
+        """Count the threads for a shard: one where its inputs are short."""
+        layer = self.layers[0]
+        stored = self.atlas.held_layer(shard, layer.tower, layer.layer)
+        sizes = [stored.size(number) for number in stored.inputs()]
+        mean = sum(rows * keys for rows, keys in sizes) // max(1, len(sizes))
+        return self.machine.threads(mean * layer.layer.heads)
 
 
 def measure_shard(atlas: StoredAtlas, shard: int, seed: int = 0) -> Partial:
@@ -123,7 +113,7 @@ def layers_of(atlas: StoredAtlas, measures: Iterable[Measure]) -> list[MeasuredL
 def _possible(
     atlas: StoredAtlas, tower: Tower, layer: Layer, measures: tuple[Measure, ...]
 ) -> tuple[Measure, ...]:
-    square, shows = layer.queries == layer.keys, what_shows(atlas, layer.keys)
+    square, shows = layer.queries == layer.keys, what_shows(atlas.tokens(stream=layer.keys))
     parts: dict[str, tuple[str, ...]] = {
         "weights": (), "vectors": ("query", "key"), "values": ("value",),
     }  # fmt: skip

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.conllu import read_conllu
 from attention_atlas.measure.relations import Relations
-from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import Extra
 from attention_atlas.measure.trees import OFFSETS, match, right, walk
 from attention_atlas.store.reader import StoredAtlas

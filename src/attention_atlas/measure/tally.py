@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.kinds import (
     KINDS,
     LEFT,
@@ -15,7 +16,6 @@ from attention_atlas.measure.kinds import (
     kind_of,
     make_kind,
 )
-from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.shape_sums import FARTHEST
 from attention_atlas.measure.shapes import ENDS, NAMES
 

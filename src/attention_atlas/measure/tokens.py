@@ -2,17 +2,16 @@
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from attention_atlas.names.token_text import is_punctuation, shown_by_stream
 from attention_atlas.store.patch_places import places, seated
-from attention_atlas.store.reader import StoredAtlas
 
 
 class TokenTable:
-    """Ids and marks of the tokens of every input and stream."""
+    """Ids and marks of the tokens of every input and stream, from a table like `atlas.tokens()`."""
 
-    def __init__(self, atlas: StoredAtlas):
-        frame = atlas.tokens()
+    def __init__(self, frame: pd.DataFrame):
         self._inputs = frame["input"].to_numpy()
         self._streams = frame["stream"].to_numpy()
         self._ids = frame["id"].to_numpy(np.int64)
@@ -45,9 +44,8 @@ class TokenTable:
         return np.asarray(self._places[tokens])
 
 
-def what_shows(atlas: StoredAtlas, stream: str) -> set[str]:
-    """Tell what a stream shows: "patches" if it has patches, "mixed" if it has words as well."""
-    frame = atlas.tokens(stream=stream)
+def what_shows(frame: pd.DataFrame) -> set[str]:
+    """Tell what the tokens of a stream show: "patches", and "mixed" if there are words as well."""
     patch = seated(frame)
     if not patch.any():
         return set()

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from attention_atlas.measure.arrays import Bools, Floats
 from attention_atlas.measure.conllu import Sentence
 from attention_atlas.measure.read_blocks import LARGEST, head_ranges
-from attention_atlas.measure.row_block import Bools, Floats
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.rows import StoredLayer

@@ -15,6 +15,7 @@ from attention_atlas.store import files
 
 FORMAT = 1
 NAME = "atlas.json"
+SHARE = 0.1  # of a layer's rows: the receipt says how likely a fault in so many is found
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,31 @@ class Receipt:
     @property
     def worst_error(self) -> float:
         return max((layer.weights_error for layer in self.layers), default=math.nan)
+
+    @property
+    def line(self) -> str:
+        """Return one line that says whether the capture is exact, and which layers are not."""
+        if self.exact:
+            rows = "" if self.run is None else f"; {self.run.compared:,} of {self.run.of:,} rows"
+            return f"capture exact ({self.worst_error:.1e}{rows})"
+        layers = [layer for layer in self.layers if not layer.exact]
+        lost = [f"{layer.tower} {layer.layer} ({layer.reason})" for layer in layers]
+        return f"left out, not exact: {', '.join([*lost, *self.missing])}"
+
+    @property
+    def rows_line(self) -> str:
+        """Return how many rows of all layers were compared; "" in an older atlas."""
+        if self.tried is None:
+            return ""
+        line = f"rows compared: {self.tried.compared:,} of {self.tried.of:,} in the trial"
+        if self.run is None:
+            return line
+        line += f", {self.run.compared:,} of {self.run.of:,} in the run"
+        if self.run.compared >= self.run.of:
+            return line
+        by_layer = self.run.compared // max(1, sum(layer.exact for layer in self.layers))
+        found = 1 - (1 - SHARE) ** by_layer
+        return f"{line} (finds a fault in {SHARE:.0%} of a layer's rows with {found:.4g})"
 
 
 @dataclass(frozen=True)

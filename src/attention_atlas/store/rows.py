@@ -68,11 +68,15 @@ class StoredLayer:
 
         They are those of one input, or of all inputs of the shard.
         """
+        return self.as_stored(what, entries, input).astype(np.float32)
+
+    def as_stored(self, what: str, entries: Ints, input: int | None = None) -> Array:
+        """Return the same vectors in the type that they are stored in."""
         span = slice(None)
         if input is not None:
             blocks, side = self._blocks(input), 0 if what == "query" else 1
             span = slice(*self._starts[[blocks.start, blocks.stop], side].tolist())
-        return self._read(what, entries, span).astype(np.float32)
+        return self._read(what, entries, span)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -152,6 +156,11 @@ class StoredLayer:
                 if bias is not None:
                     added[:, inside, keys.start : keys.stop] = bias
         return added if added.any() else None
+
+    def only_form(self, input: int, heads: Ints, rows: Ints) -> Form | None:
+        """Return the mask and bias of an input's rows; None where it is cut into several blocks."""
+        blocks = self._blocks(input)
+        return self.form(blocks.start, heads, rows) if len(blocks) == 1 else None
 
     def sink(self, heads: Ints) -> Array | None:
         """Return the logits of the sinks of some heads, (H,), or None if there are none."""

@@ -1,6 +1,7 @@
 """What weights do these queries, keys and form give?
 
-This is the only definition of attention for reading an atlas, in plain NumPy and float32:
+This is the only definition of attention for reading an atlas, in plain NumPy and float32 (measures
+bring torch's functions of the same names):
 
     logits  = scale · q kᵀ
     logits  = cap · tanh(logits / cap)            where the layer has a soft cap
@@ -9,6 +10,8 @@ This is the only definition of attention for reading an atlas, in plain NumPy an
 A sink takes part in the softmax and is then dropped, so rows sum to less than one. A row that sees
 no key has equal weights for all keys, as with the model's own masks.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +31,8 @@ def weights(
     form: Form = FULL,
 ) -> Float32:
     """Return the weights (H, N, M) of N queries, which are the rows that `form` covers."""
-    return _normalised(_logits(query, key, scale, softcap, form), sink)
+    logits = _logits(query, key, scale, softcap, form)
+    return np.asarray(normalised(logits, None if sink is None else sink.astype(np.float32)))
 
 
 def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, form: Form) -> Float32:
@@ -41,24 +45,41 @@ def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, for
     shared = key.astype(np.float32)
     if groups < heads:
         shared = np.repeat(shared, heads // groups, axis=0)  # (H, M, D)
-    logits = np.matmul(query.astype(np.float32), shared.swapaxes(1, 2)) * np.float32(scale)
+    products = np.matmul(query.astype(np.float32), shared.swapaxes(1, 2))
+    bias, seen = form.added(n, m), form.visible(n, m)
+    bias = None if bias is None else bias.astype(np.float32)
+    return np.asarray(logits_of(products, scale, softcap, bias, seen))
+
+
+def logits_of(
+    products: Any, scale: float, softcap: float | None, bias: Any, seen: Any, xp: Any = np
+) -> Any:
+    """Return the logits of products q·k (H, N, M) and keys seen (H or 1, N, M).
+
+    `xp` is the library of the arrays: NumPy, or one with functions of the same names (torch).
+    """
+    logits = products * scale
     if softcap is not None:
-        logits = np.float32(softcap) * np.tanh(logits / np.float32(softcap))
-    bias = form.added(n, m)
+        logits /= softcap
+        xp.tanh(logits, out=logits)
+        logits *= softcap
     if bias is not None:
-        logits = logits + bias.astype(np.float32)
-    seen = form.visible(n, m)
-    nothing = ~seen.any(axis=-1, keepdims=True)  # (H or 1, N, 1)
-    return np.where(nothing, np.float32(0), np.where(seen, logits, np.float32(-np.inf)))
+        logits += bias
+    hidden = xp.where(seen, 0.0, -np.inf)
+    logits += xp.asarray(hidden, dtype=products.dtype)
+    nothing = ~seen.any(-1)[..., None]  # (H or 1, N, 1)
+    return xp.where(nothing, 0.0, logits) if nothing.any() else logits
 
 
-def _normalised(logits: Float32, sink: Floats | None) -> Float32:
-    """Return the softmax over the last axis, in which a sink takes part, (H, N, M)."""
-    top = logits.max(axis=-1, keepdims=True)
+def normalised(logits: Any, sink: Any, xp: Any = np) -> Any:
+    """Return the softmax over the last axis, in which a sink (H,) takes part, (H, N, M)."""
+    top = xp.amax(logits, axis=-1, keepdims=True)
     if sink is not None:
-        top = np.maximum(top, sink.astype(np.float32)[:, None, None])
-    grown = np.exp(logits - top)
-    total = grown.sum(axis=-1, keepdims=True)
+        top = xp.maximum(top, sink[:, None, None])
+    grown = logits - top
+    xp.exp(grown, out=grown)
+    total = grown.sum(-1)[..., None]
     if sink is not None:
-        total = total + np.exp(sink.astype(np.float32)[:, None, None] - top)
-    return np.asarray(grown / total, dtype=np.float32)
+        total = total + xp.exp(sink[:, None, None] - top)
+    grown /= total
+    return grown

@@ -21,6 +21,7 @@ def measure(
     *,
     conllu: str | Path | None = None,
     gradients: bool = True,
+    all_rows: bool = False,
     seed: int = 0,
     again: bool = False,
     progress: bool = True,
@@ -30,9 +31,11 @@ def measure(
 
     model    adds induction and duplicate scores on repeated random tokens, and gradient importance;
              `loading` takes the fields of `Loading`
+    all_rows measures every row of long inputs too, of which some thousand are drawn otherwise
     conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, overall
              and by relation (`atlas.relations()`)
     """
+    from attention_atlas.measure.read_blocks import find_machine
     from attention_atlas.measure.run import measure_atlas
 
     opened = atlas if isinstance(atlas, StoredAtlas) else StoredAtlas.open(atlas)
@@ -53,7 +56,8 @@ def measure(
         extras += _repeats(opened, loaded, seed)
         if gradients:
             extras.append(_gradients(opened, loaded, seed))
-    return measure_atlas(opened, extras, seed=seed, again=again, progress=progress)
+    machine = find_machine(loading.get("device", "auto"), all_rows)
+    return measure_atlas(opened, extras, seed=seed, again=again, progress=progress, machine=machine)
 
 
 def label(

@@ -13,7 +13,7 @@ from attention_atlas.edits.apply import editing
 from attention_atlas.lab.causal.exchange import Moved
 from attention_atlas.lab.causal.sweep import Sweep, by_place
 from attention_atlas.lab.causal.task import Group, losses, with_own_answers
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.watch.door import Passing
 from attention_atlas.record.watch.setting import Setting

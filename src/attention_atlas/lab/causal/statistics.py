@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from attention_atlas.measure import boot
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 
 REPLICAS = 500  # of the bootstrap of t
 _TINY = float(np.finfo(np.float64).tiny)

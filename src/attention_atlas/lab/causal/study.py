@@ -28,7 +28,7 @@ from attention_atlas.lab.causal.statistics import (
 from attention_atlas.lab.causal.sweep import Sweep
 from attention_atlas.lab.causal.task import Group, prepare, task_of
 from attention_atlas.lab.replay import Replay
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.models.encode import Encoded, encode
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.inputs import read_inputs

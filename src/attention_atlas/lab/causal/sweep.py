@@ -26,7 +26,7 @@ from attention_atlas.lab.causal.task import (
     with_own_answers,
 )
 from attention_atlas.lab.replay import Replay
-from attention_atlas.measure.row_block import Floats
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.record.prove.layer_errors import bound_of

@@ -1,14 +1,14 @@
 """How large is the largest weight of a row, on average?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def confidence(block: RowBlock) -> Floats:
-    return np.asarray(block.weights.max(2))
+def confidence(block: RowBlock) -> Any:
+    return block.largest
 
 
 MEASURE = Measure(

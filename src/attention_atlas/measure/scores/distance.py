@@ -1,14 +1,14 @@
 """How far does a head look, in tokens?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import AT_LEAST_0, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def distance(block: RowBlock) -> Floats:
-    return np.asarray(np.einsum("hrm,rm->hr", block.weights, block.distance))
+def distance(block: RowBlock) -> Any:
+    return block.mean_distance
 
 
 MEASURE = Measure(
@@ -17,7 +17,7 @@ MEASURE = Measure(
     "mean over rows with n ≥ 2 of Σⱼ w |i − j|",
     "Vig & Belinkov 2019, Analyzing the Structure of Attention",
     "shuffled",
-    RowMean(distance),
+    RowMean(distance, linear=True),
     square=True,
     bounds=AT_LEAST_0,
 )

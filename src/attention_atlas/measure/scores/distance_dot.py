@@ -1,31 +1,50 @@
 """Does a query lie near the keys it looks at? −1 is perfect: distance falls as q·k grows."""
 
+from typing import Any
+
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.arrays import Floats, inner
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
 class DistanceDot(Accumulator):
     """The number of pairs, both means, and the squares and products about the means."""
 
     def state(self, block: RowBlock) -> State:
+        xp = block.xp
         assert block.query is not None and block.keys.vectors is not None
-        dots = np.matmul(block.query, block.keys.vectors.swapaxes(1, 2))
-        squares = np.square(block.query).sum(2), np.square(block.keys.vectors).sum(2)
-        away = np.sqrt(np.maximum(squares[0][:, :, None] + squares[1][:, None] - 2 * dots, 0))
-        a, b = (pairs[:, block.seen].astype(np.float64) for pairs in (dots, away))  # (H, pairs)
-        count = np.array(a.shape[1], np.float64)
-        means = [pairs.sum(1) / np.maximum(count, 1) for pairs in (a, b)]
-        a, b = a - means[0][:, None], b - means[1][:, None]
-        return count, *means, (a * a).sum(1), (b * b).sum(1), (a * b).sum(1)
+        dots = block.products
+        if dots is None:
+            dots = block.query @ block.keys.vectors.swapaxes(1, 2)
+        lengths = block.tokens.vector_lengths[:, : block.seen.shape[1]]
+        squares = inner(block.query, block.query), lengths * lengths  # (H, R), (H, M)
+        away = squares[0][:, :, None] + squares[1][:, None]
+        away -= 2 * dots
+        xp.sqrt(xp.clip(away, 0, None, out=away), out=away)
+        # About a number near the mean, float32 loses little; the rest is done in float64.
+        middle = inner(block.query.mean(1), block.keys.vectors.mean(1))  # of q·k, (H,)
+        usual = xp.sqrt(xp.clip(squares[0].mean(1) + squares[1].mean(1) - 2 * middle, 0, None))
+        a, b = _about(dots, middle, block.seen), _about(away, usual, block.seen)
+        count = xp.asarray(block.visible.sum(), dtype=xp.float64)
+        pairs = count.clip(1, None)
+        means = [_over_rows(xp, values.sum(2)) / pairs for values in (a, b)]
+        moments = [
+            _over_rows(xp, inner(values, others)) - pairs * mean * other
+            for values, others, mean, other in (
+                (a, a, means[0], means[0]), (b, b, means[1], means[1]), (a, b, *means),
+            )
+        ]  # fmt: skip
+        return count, middle + means[0], usual + means[1], *moments
 
     def join(self, left: State, right: State) -> State:
         """Join the states of two blocks, as exactly as from all pairs (Chan et al. 1979)."""
         count = left[0] + right[0]
         a, b = (right[side] - left[side] for side in (1, 2))
-        part, both = right[0] / np.maximum(count, 1), left[0] * right[0] / np.maximum(count, 1)
+        most = count.clip(1, None)
+        part, both = right[0] / most, left[0] * right[0] / most
         apart = a * a, b * b, a * b
         moments = (x + y + both * z for x, y, z in zip(left[3:], right[3:], apart, strict=True))
         return count, left[1] + part * a, left[2] + part * b, *moments
@@ -34,6 +53,17 @@ class DistanceDot(Accumulator):
         count, _, _, aa, bb, ab = state
         size = np.sqrt(aa * bb)
         return np.where((count > 2) & (size > 1e-12), ab / np.maximum(size, 1e-12), np.nan)
+
+
+def _about(values: Any, middle: Any, seen: Any) -> Any:
+    """Subtract a number a head, (H,); returns (H, R, M), 0 where not seen."""
+    values = values - middle[:, None, None]
+    values *= seen
+    return values
+
+
+def _over_rows(xp: Any, values: Any) -> Any:
+    return xp.sum(values, axis=1, dtype=xp.float64)
 
 
 MEASURE = Measure(

@@ -1,22 +1,23 @@
 """How much does a token look at earlier copies of itself?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Bools, Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def duplicate(block: RowBlock) -> Floats:
+def duplicate(block: RowBlock) -> Any:
     return block.share(earlier_copies(block))
 
 
-def earlier_copies(block: RowBlock) -> Bools:
+def earlier_copies(block: RowBlock) -> Any:
     """Find earlier keys with the row's token id; returns (R, M). Special tokens have none."""
-    ids = np.where(block.keys.special, -1, block.keys.ids)
-    row_ids = ids[block.rows, None]
-    earlier = np.arange(len(ids)) < block.rows[:, None]
-    return np.asarray((row_ids == ids) & (row_ids >= 0) & earlier)
+    tokens, keys = block.tokens, block.keys
+    rows = block.rows[:, None]
+    may_repeat = (tokens.ids >= 0) & ~tokens.special
+    same = (tokens.ids[rows] == keys.ids) & ~keys.special
+    return same & may_repeat[rows] & (block.columns < rows)
 
 
 MEASURE = Measure(
@@ -25,7 +26,7 @@ MEASURE = Measure(
     "mean over rows whose token came before of Σ w on its earlier copies",
     "Wang et al. 2022, Interpretability in the Wild",
     "shuffled",
-    RowMean(duplicate),
+    RowMean(duplicate, linear=True),
     square=True,
     bounds=SHARE,
 )

@@ -1,16 +1,18 @@
 """How widely does a head spread its attention? 1 is even, 0 is one key a row."""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
+from attention_atlas.measure.arrays import inner
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def entropy(block: RowBlock) -> Floats:
-    logs = np.log(np.maximum(block.weights, np.float32(1e-12)))
-    bits = -np.einsum("hrm,hrm->hr", block.weights, logs)
-    return np.asarray(bits / np.log(np.maximum(block.visible, 2)))
+def entropy(block: RowBlock) -> Any:
+    xp = block.xp
+    logs = xp.log(xp.clip(block.weights, 1e-12, None))
+    most = xp.log(xp.asarray(xp.clip(block.visible, 2, None), dtype=logs.dtype))
+    return -inner(block.weights, logs) / most
 
 
 MEASURE = Measure(

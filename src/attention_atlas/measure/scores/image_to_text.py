@@ -1,11 +1,13 @@
 """How much does a picture look at words?"""
 
+from typing import Any
+
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def image_to_text(block: RowBlock) -> Floats:
+def image_to_text(block: RowBlock) -> Any:
     return block.share(block.patch_rows[:, None] & block.keys.words)
 
 
@@ -15,7 +17,7 @@ MEASURE = Measure(
     "mean over tokens of pictures that see some of Σ w on words",
     "Aflalo et al. 2022, VL-InterpreT",
     "shuffled",
-    RowMean(image_to_text),
+    RowMean(image_to_text, linear=True),
     needs="mixed",
     square=True,
 )

@@ -1,14 +1,14 @@
 """What is the largest weight of a head? The study's importance; 1 for every causal head."""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMaximum
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def importance(block: RowBlock) -> Floats:
-    return np.asarray(block.weights.max(2))
+def importance(block: RowBlock) -> Any:
+    return block.largest
 
 
 MEASURE = Measure(

@@ -3,15 +3,17 @@
 A causal model's first row sees one key, so its weight is 1 whatever the head does.
 """
 
+from typing import Any
+
 import numpy as np
 
 from attention_atlas.measure.accumulate import RowMaximum
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def importance_chosen(block: RowBlock) -> Floats:
-    return np.where(block.choosing, block.weights.max(2), np.nan)
+def importance_chosen(block: RowBlock) -> Any:
+    return block.xp.where(block.choosing, block.largest, np.nan)
 
 
 MEASURE = Measure(

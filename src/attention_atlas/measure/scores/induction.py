@@ -1,18 +1,17 @@
 """How much does a token look at what followed its earlier copies?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 from attention_atlas.measure.scores.duplicate import earlier_copies
 
 
-def induction(block: RowBlock) -> Floats:
-    after = np.zeros_like(block.seen)
+def induction(block: RowBlock) -> Any:
+    after = block.xp.zeros_like(block.seen)
     after[:, 1:] = earlier_copies(block)[:, :-1]
-    earlier = np.arange(after.shape[1]) < block.rows[:, None]  # what followed must be earlier too
-    return block.share(after & earlier)
+    return block.share(after & (block.columns < block.rows[:, None]))  # must be earlier too
 
 
 MEASURE = Measure(
@@ -21,7 +20,7 @@ MEASURE = Measure(
     "mean over rows whose token came before of Σ w on the tokens that followed its earlier copies",
     "Olsson et al. 2022, In-context Learning and Induction Heads",
     "shuffled",
-    RowMean(induction),
+    RowMean(induction, linear=True),
     square=True,
     bounds=SHARE,
 )

@@ -3,18 +3,19 @@
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
+from attention_atlas.measure.arrays import Floats, lengths
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
 class NormGap(Accumulator):
     """Sums over rows of the length of the query and the mean length of the keys."""
 
     def state(self, block: RowBlock) -> State:
-        assert block.query is not None
-        queries = np.linalg.norm(block.query, axis=2).sum(1, dtype=np.float64)
-        rows = np.float64(len(block.rows))
-        return queries, rows * block.keys.vector_lengths.mean(1, dtype=np.float64), np.array(rows)
+        xp, rows = block.xp, len(block.rows)
+        queries = xp.sum(lengths(block.query), axis=1, dtype=xp.float64)
+        keys = xp.mean(block.tokens.vector_lengths, axis=1, dtype=xp.float64)
+        return queries, rows * keys, xp.asarray(rows, dtype=xp.float64)
 
     def value(self, state: State) -> Floats:
         queries, keys, rows = state

@@ -1,18 +1,21 @@
 """How far does a head look on a picture, in patches?"""
 
+from typing import Any
+
 import numpy as np
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def patch_distance(block: RowBlock) -> Floats:
-    beside = (block.beside & block.seen).astype(np.float32)
-    away = np.sqrt(np.square(block.steps).sum(2)).astype(np.float32) * beside
-    mass = np.einsum("hrm,rm->hr", block.weights, beside)
-    mean = np.einsum("hrm,rm->hr", block.weights, away) / np.maximum(mass, 1e-9)
-    return np.where((beside.sum(1) > 1) & (mass > 1e-6), mean, np.nan)
+def patch_distance(block: RowBlock) -> Any:
+    xp = block.xp
+    beside = block.beside & block.seen
+    steps = xp.asarray(block.steps, dtype=block.weights.dtype)
+    mass = block.total(beside)
+    mean = block.total(xp.sqrt((steps * steps).sum(2)) * beside) / xp.clip(mass, 1e-9, None)
+    return xp.where((beside.sum(1) > 1) & (mass > 1e-6), mean, np.nan)
 
 
 MEASURE = Measure(

@@ -1,14 +1,14 @@
 """How much does a patch look at the eight patches around it?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def patch_neighbour(block: RowBlock) -> Floats:
-    return block.share(block.beside & (np.abs(block.steps).max(2) == 1))
+def patch_neighbour(block: RowBlock) -> Any:
+    return block.share(block.beside & (block.xp.amax(block.xp.abs(block.steps), axis=2) == 1))
 
 
 MEASURE = Measure(
@@ -17,7 +17,7 @@ MEASURE = Measure(
     "mean over patches of Σ w on the patches one step away, across corners too",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    RowMean(patch_neighbour),
+    RowMean(patch_neighbour, linear=True),
     needs="patches",
     square=True,
 )

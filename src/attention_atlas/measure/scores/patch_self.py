@@ -1,14 +1,16 @@
 """How much does a patch look at itself?"""
 
+from typing import Any
+
 import numpy as np
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def patch_self(block: RowBlock) -> Floats:
-    return np.where(block.patch_rows, block.at(0), np.nan)
+def patch_self(block: RowBlock) -> Any:
+    return block.xp.where(block.patch_rows, block.at(0), np.nan)
 
 
 MEASURE = Measure(
@@ -17,7 +19,7 @@ MEASURE = Measure(
     "mean over patches of w on the patch itself",
     "Yeh et al. 2023, AttentionViz",
     "shuffled",
-    RowMean(patch_self),
+    RowMean(patch_self, linear=True),
     needs="patches",
     square=True,
 )

@@ -1,17 +1,17 @@
 """How much does the distance vary within a row?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import AT_LEAST_0, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def spread(block: RowBlock) -> Floats:
-    mean = np.einsum("hrm,rm->hr", block.weights, block.distance)
-    square = np.einsum("hrm,rm->hr", block.weights, block.distance**2)
-    mass = np.maximum(block.weights.sum(2), 1e-9)
-    return np.asarray(np.sqrt(np.maximum(square / mass - (mean / mass) ** 2, 0)))
+def spread(block: RowBlock) -> Any:
+    xp = block.xp
+    mass = xp.clip(block.mass, 1e-9, None)
+    square = block.total(block.distance**2) / mass
+    return xp.sqrt(xp.clip(square - (block.mean_distance / mass) ** 2, 0, None))
 
 
 MEASURE = Measure(

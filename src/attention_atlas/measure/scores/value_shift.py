@@ -1,17 +1,22 @@
 """How much of the attention moves to other keys when weights are scaled by value norms?"""
 
-import numpy as np
+from typing import Any
 
 from attention_atlas.measure.accumulate import RowMean
+from attention_atlas.measure.arrays import inner
 from attention_atlas.measure.definition import SHARE, Measure
-from attention_atlas.measure.row_block import Floats, RowBlock
+from attention_atlas.measure.row_block import RowBlock
 
 
-def value_shift(block: RowBlock) -> Floats:
-    moved = block.weights * block.keys.value_lengths[:, None, :]
-    moved /= np.maximum(moved.sum(2, keepdims=True), 1e-12)
-    moved -= block.weights / np.maximum(block.weights.sum(2, keepdims=True), 1e-12)
-    return np.asarray(np.abs(moved).sum(2) / 2)
+def value_shift(block: RowBlock) -> Any:
+    xp = block.xp
+    lengths = block.tokens.value_lengths[:, : block.seen.shape[1]]  # (H, M)
+    scaled = xp.clip(xp.einsum("hrm,hm->hr", block.weights, lengths), 1e-12, None)
+    mass = xp.clip(block.mass, 1e-12, None)
+    # Both rows sum to one, so half of all differences is what the weights that grow gain.
+    factor = lengths[:, None] * (mass / scaled)[:, :, None]
+    xp.clip(factor, 1, None, out=factor)
+    return inner(block.weights, factor) / mass - 1
 
 
 MEASURE = Measure(

@@ -14,7 +14,7 @@ from attention_atlas.page.answers.plain_attention import Attention
 from attention_atlas.page.answers.session import Session
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import about as wire
-from attention_atlas.store.manifest import Layer, Receipt, Tower
+from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
 
@@ -78,7 +78,7 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
     return wire.About(
         title=atlas.manifest.model, model=atlas.manifest.model,
         model_class=atlas.manifest.model_class, kind="atlas",
-        receipt_line=receipt_line(atlas.receipt), exact=atlas.receipt.exact, inputs=inputs,
+        receipt_line=atlas.receipt.line, exact=atlas.receipt.exact, inputs=inputs,
         towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
         notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
         can_measure=can_measure(atlas), pictures=has_pictures(atlas), patches=_patches(atlas),
@@ -102,15 +102,6 @@ def _patches(atlas: StoredAtlas) -> list[str]:
     tokens = atlas.tokens()
     placed = set(tokens[seated(tokens)]["stream"].unique())
     return [stream for stream in atlas.manifest.streams if stream in placed]
-
-
-def receipt_line(receipt: Receipt) -> str:
-    """Return one line that says whether the capture is exact, and which layers are not."""
-    if receipt.exact:
-        return f"capture exact ({receipt.worst_error:.1e})"
-    layers = [layer for layer in receipt.layers if not layer.exact]
-    lost = [f"{layer.tower} {layer.layer} ({layer.reason})" for layer in layers]
-    return f"left out, not exact: {', '.join([*lost, *receipt.missing])}"
 
 
 def _input_line(number: int, row: dict[str, Any], tokens: int) -> wire.InputLine:

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.measure.alike import LONGEST, scaled
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.compare import ModelComparison, compare, shared_inputs
 from attention_atlas.measure.kinds import KINDS
-from attention_atlas.measure.row_block import Floats
 from attention_atlas.measure.run import known_scores
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.token_text import visible

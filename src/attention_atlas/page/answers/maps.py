@@ -58,6 +58,8 @@ def _info(name: str, path: Path) -> wire.MapInfo:
 
 def why_no_maps(atlas: StoredAtlas) -> str:
     """Return why maps cannot be made; empty if they can."""
+    if atlas.manifest.kept_inputs == frozenset():
+        return atlas.kept_words()
     lacking = {"query", "key"} - set(atlas.manifest.keep)
     if not lacking:
         return ""

@@ -7,6 +7,7 @@ inputs that reach position i, scaled to sum to one over the keys that are shown.
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.maps import map_files
@@ -23,7 +24,8 @@ INPUTS = 500  # at most, evenly spaced
 def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
     """Return the mean weights (N, M) of a head at the first positions, over up to INPUTS inputs."""
     head = Head.parse(name)
-    numbers = np.unique(np.linspace(0, len(subject) - 1, min(INPUTS, len(subject))).astype(int))
+    known = _with_vectors(subject)
+    numbers = known[np.unique(np.linspace(0, len(known) - 1, min(INPUTS, len(known))).astype(int))]
     total = np.zeros((POSITIONS, POSITIONS))
     reached = np.zeros(POSITIONS, np.uint32)
     longest = wide = 0
@@ -38,6 +40,14 @@ def mean_pattern(subject: Subject, name: str) -> wire.MeanPattern:
     mean = total[:n, :m] / np.maximum(total[:n, :m].sum(1, keepdims=True), 1e-12)
     packed = np.rint(mean * UNIT).astype(np.uint16)
     return wire.MeanPattern(str(head), len(numbers), longest, reached[:n], packed)
+
+
+def _with_vectors(subject: Subject) -> npt.NDArray[np.intp]:
+    """Return the numbers of the inputs whose weights are known."""
+    kept = subject.manifest.kept_inputs if isinstance(subject, StoredAtlas) else None
+    if kept is None:
+        return np.arange(len(subject))
+    return np.array(sorted(kept), np.intp)
 
 
 def saved_means(saving: Saving) -> Iterator[str]:

@@ -23,6 +23,7 @@ class Corpus:
     loaded: Loaded
     given: dict[int, Input]
     truncate: bool = False
+    sizes: dict[int, float] = field(default_factory=dict)  # bytes of each input, once planned
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     def encode(self, number: int) -> Encoded:

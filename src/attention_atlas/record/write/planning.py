@@ -137,9 +137,11 @@ def cut_shards(
     shards, first, size = [], 0, 0.0
     for number in corpus.given:
         if corpus.is_cheap(number):
-            size += bytes_of(corpus.encode(number), trial, capturing.generate)
+            own = float(bytes_of(corpus.encode(number), trial, capturing.generate))
         else:
-            size += largest * max(1.0, _letters(corpus, number) / longest)
+            own = largest * max(1.0, _letters(corpus, number) / longest)
+        corpus.sizes[number] = own
+        size += own
         if size >= capturing.shard_bytes:
             shards.append((first, number + 1))
             first, size = number + 1, 0.0

@@ -12,6 +12,7 @@ from attention_atlas.names.progress import Progress, bar
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.fingerprint import fingerprint
 from attention_atlas.record.write.finish import finish
+from attention_atlas.record.write.foretell import foretell, refuse_without_room, tell
 from attention_atlas.record.write.measuring import MeasuredShard, Measuring, scores_journal
 from attention_atlas.record.write.options import ALL, Capturing
 from attention_atlas.record.write.pictures import save_pictures
@@ -56,8 +57,12 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
         return
     planned = make_plan(corpus, request.capturing, request.loading, request.edits)
     planned = replace(planned, plan=_with_kept(planned, corpus))
+    forecast = foretell(planned, corpus)
+    refuse_without_room(folder, forecast)
     about = {"model": corpus.loaded.name, "inputs": len(given)}
     writer = Writer(folder, mark, about, request.overwrite)
+    if request.progress:
+        tell(forecast)
     with bar("capturing", len(given), request.progress) as draw:
         run_missing(planned.plan, corpus, writer, engine, draw, request.measuring)
     if planned.plan.editing is not None:

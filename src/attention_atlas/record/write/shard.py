@@ -27,6 +27,7 @@ from attention_atlas.record.watch.ways import Watch, watching
 from attention_atlas.record.write.batches import WORTH, Numbered, batches
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.generation import prompt_length, watch_writing
+from attention_atlas.record.write.memory import Fitting
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.rounding import check_batch, strongest_weights
 from attention_atlas.record.write.shard_tables import ShardRows, input_tokens, made_streams, tables
@@ -43,6 +44,7 @@ class Bench:
     loaded: Loaded
     corpus: Corpus | None = None  # None in a process that has no inputs in memory
     orders: dict[Any, Any] = field(default_factory=dict)  # of patches, found by running the model
+    fitting: Fitting = field(default_factory=Fitting)  # what fits into memory
 
     @cached_property
     def stack(self) -> Stack | None:
@@ -75,11 +77,7 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     watch = bench.watch(fast=plan.fast, light=light, seed=capturing.seed)
     run = ShardRun(bench, corpus, items, watch, light)
     for batch in batches(items, size, worth):
-        try:
-            run.add(batch)
-        except CannotSplit:  # this batch is the first to show it
-            for alone in batch:
-                run.add([alone])
+        bench.fitting.run(batch, run.add_split)
     return run
 
 
@@ -116,6 +114,14 @@ class ShardRun:
         shard_tables = tables(self.items, self.corpus.given, self.rows, self.plan.columns)
         tensors = self.pieces.tensors(None if everything else self.plan.kept)
         return Contents(tensors, shard_tables, facts)
+
+    def add_split(self, batch: list[Numbered]) -> None:
+        """Run a batch, or its inputs one at a time if its rows cannot be split by input."""
+        try:
+            self.add(batch)
+        except CannotSplit:  # this batch is the first to show it
+            for alone in batch:
+                self.add([alone])
 
     def add(self, batch: list[Numbered]) -> None:
         """Run a batch and keep its pieces and tokens."""
@@ -174,7 +180,7 @@ class ShardRun:
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]
             name = (self.plan.names[layer.tower_key], layer.number)
-            self.pieces.calls.setdefault(name, _without_tensors(layer.first))
+            self.pieces.calls.setdefault(name, without_tensors(layer.first))
             for row, (number, _) in enumerate(batch):
                 if (ends, row) not in places:
                     places[ends, row] = real_ends(ends, real, row)
@@ -182,7 +188,7 @@ class ShardRun:
                 self.pieces.pieces[name][number] = parts
 
 
-def _without_tensors(call: Call) -> Call:
+def without_tensors(call: Call) -> Call:
     """Return a call with a layer's constants, but without its tensors, to free the memory."""
     return replace(call, weights=None, output=None, lse=None, mask=None, bias=None, samples=(),
                    query=call.query[:0], key=call.key[:0], value=call.value[:0])  # fmt: skip

@@ -70,22 +70,28 @@ def with_stored_errors(
     layers = []
     for layer in receipt.layers:
         if layer.exact:
-            error = _stored_error(layer, atlas, trial, probed)
-            _refuse_spoiled(layer, error, receipt.bound)
-            layer = replace(layer, stored_error=error)
+            layer = replace(
+                layer, stored_error=_stored_error(layer, atlas, trial, probed, receipt.bound)
+            )
         layers.append(layer)
     return replace(receipt, layers=tuple(layers))
 
 
 def _stored_error(
-    layer: m.LayerReceipt, atlas: StoredAtlas, trial: Trial, probed: Probed
+    layer: m.LayerReceipt, atlas: StoredAtlas, trial: Trial, probed: Probed, bound: float
 ) -> float | None:
+    """Return the largest error of a layer's weights on disk.
+
+    Weights of the run itself must be those on disk. Those of the trial may be others: in a few
+    models (DeepSeek's sparse attention) an input attends otherwise beside longer inputs.
+    """
     name = (layer.tower, layer.layer)
     differences = []
     for place, number in enumerate(probed.inputs):
         kept = probed.kept.get(number, {}).get(f"{layer.tower}.L{layer.layer}")
         if kept is not None:
             differences.append(stored_error(atlas, number, name, kept))
+            _refuse_spoiled(layer, differences[-1], bound)
         elif place < len(trial.own) and name in trial.own[place] and not any(trial.cut[place:][:1]):
             stored = atlas.layer_weights(number, layer.layer, layer.tower).astype(np.float64)
             off = np.abs(stored - trial.own[place][name])
@@ -93,9 +99,9 @@ def _stored_error(
     return functools.reduce(worst, differences) if differences else layer.stored_error
 
 
-def _refuse_spoiled(layer: m.LayerReceipt, error: float | None, bound: float) -> None:
+def _refuse_spoiled(layer: m.LayerReceipt, error: float, bound: float) -> None:
     """Raise a ModelError if weights on disk differ by more than rounding can explain."""
-    if error is not None and not error <= max(10 * STORED_BOUND, 8 * bound):
+    if not error <= max(10 * STORED_BOUND, 8 * bound):
         raise ModelError(
             f"the weights of layer {layer.layer} of {layer.tower}, read from disk, are not those "
             f"of the model (off by {error:.1e}); the capture was stopped"

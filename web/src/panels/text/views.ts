@@ -5,6 +5,7 @@ import HeadPanel from "../head/HeadPanel.svelte";
 import HeatPanel from "../heat/HeatPanel.svelte";
 import ModelPanel from "../model/ModelPanel.svelte";
 import NeuronPanel from "../neuron/NeuronPanel.svelte";
+import LongHeads from "../tiles/LongHeads.svelte";
 import LongLines from "../tiles/LongLines.svelte";
 import TilePanel from "../tiles/TilePanel.svelte";
 import TooLong from "../tiles/TooLong.svelte";
@@ -33,7 +34,7 @@ export const VIEWS: Record<Picks["view"], View> = {
     name: "All heads",
     about: "every head of the model, small",
     panel: ModelPanel,
-    long: TooLong,
+    long: LongHeads,
     allHeads: true,
   },
   neuron: {

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.wanted import UnwantedError, while_wanted
 from attention_atlas.store import coarse_levels, cores
+from attention_atlas.store.computed_weights import ComputedWeights
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import CAUSAL
-from attention_atlas.store.head_weights import ROWS, ComputedWeights
+from attention_atlas.store.head_weights import ROWS
 from attention_atlas.store.manifest import Layer, Shard
 from attention_atlas.store.pooling import FAINTEST_CELL
 from attention_atlas.store.reader import StoredAtlas

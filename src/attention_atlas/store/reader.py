@@ -20,8 +20,9 @@ import pandas as pd
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.computed_weights import ComputedWeights
 from attention_atlas.store.files import Array
-from attention_atlas.store.head_weights import ComputedWeights, HeadWeights, StoredWeights, window
+from attention_atlas.store.head_weights import HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores

@@ -76,6 +76,14 @@ def test_shards_run_from_json_alone_in_other_processes_become_the_same_bytes(
     assert contents(tmp_path / "x.atlas") == contents(calm)
 
 
+def test_shards_that_several_threads_write_become_the_same_bytes(
+    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(engines.ENGINES, "writers", lambda: Local(writers=3))
+    capture(tmp_path / "x.atlas", "writers")
+    assert contents(tmp_path / "x.atlas") == contents(calm)
+
+
 def test_a_plan_is_json_both_ways() -> None:
     loaded = load("builtin:gpt", device="cpu")
     corpus = Corpus(loaded, dict(enumerate(read_inputs(TEXTS))))

@@ -30,6 +30,6 @@ class Engine(Protocol):
     def run(self, jobs: Iterable[Job], done: Done) -> None:
         """Run all jobs in any order; pass each result to `done`.
 
-        `done` runs in the caller's process, for one job at a time, so there is only one writer. An
-        exception from a job or from `done` ends the run and is raised here.
+        `done` runs in the caller's process, for one job at a time unless the engine has several
+        writers. An exception from a job or from `done` ends the run and is raised here.
         """

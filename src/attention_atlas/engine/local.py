@@ -1,7 +1,8 @@
 """How do jobs run on this machine?
 
-One worker runs in this process; a second thread writes, so that the model need not wait for the
-disk. Several workers are processes, each with its own Python; a free worker takes the next job.
+One worker runs in this process; other threads write, so that the model need not wait for the disk.
+No more results wait than there are such threads, so memory stays bounded. Several workers are
+processes, each with its own Python; a free worker takes the next job.
 (`multiprocessing` would run the user's script again in each process.)
 """
 
@@ -9,6 +10,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -27,29 +29,33 @@ class Local:
     """The engine that uses this machine alone."""
 
     workers: int = 1
+    writers: int = 1  # threads that call `done` at the same time, with one worker
 
     def run(self, jobs: Iterable[Job], done: Done) -> None:
         """Run all jobs in any order; pass each result to `done`."""
         if self.workers == 1:
-            _run_here(jobs, done)
+            _run_here(jobs, done, self.writers)
         else:
             _run_apart(jobs, done, self.workers)
 
 
-def _run_here(jobs: Iterable[Job], done: Done) -> None:
-    with ThreadPoolExecutor(1) as writer:
-        last: Future[None] | None = None
+def _run_here(jobs: Iterable[Job], done: Done, writers: int) -> None:
+    with ThreadPoolExecutor(writers) as threads:
+        waiting: deque[Future[None]] = deque()
         for job in jobs:
             result = job.run()
-            if last is not None and (problem := last.exception()) is not None:
+            while len(waiting) >= writers or (waiting and waiting[0].done()):
+                problem = waiting.popleft().exception()
+                if problem is None:
+                    continue
                 if not isinstance(problem, AtlasError):  # stopped, not unable to write
                     with suppress(Exception):
                         done(job, result)  # so what is computed is kept
                 raise problem
-            last = writer.submit(done, job, result)
+            waiting.append(threads.submit(done, job, result))
             del result  # it may be large; the writer frees it once it is written
-        if last is not None:
-            last.result()
+        for written in waiting:
+            written.result()
 
 
 def _run_apart(jobs: Iterable[Job], done: Done, workers: int) -> None:

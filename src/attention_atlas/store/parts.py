@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -44,10 +45,11 @@ class Part:
 
 
 class Journal:
-    """A folder of parts that one process, the caller, adds to and reads from."""
+    """A folder of parts that threads of one process, the caller, add to and read from."""
 
     def __init__(self, folder: Path, arrays_in: Path | None = None):
         self.folder, self._arrays_in = folder, arrays_in or folder
+        self._adding = Lock()
         self.parts = self._whole_parts()  # by number, in order
 
     @classmethod
@@ -74,8 +76,10 @@ class Journal:
             "facts": dict(contents.facts),
         }
         files.write_json(self._path(number, "json"), entry)
-        self.parts = dict(sorted({**self.parts, number: Part(number, **entry)}.items()))
-        return self.parts[number]
+        part = Part(number, **entry)
+        with self._adding:
+            self.parts = dict(sorted({**self.parts, number: part}.items()))
+        return part
 
     def arrays(self, number: int) -> dict[str, Array]:
         """Read the arrays of a part, by name."""

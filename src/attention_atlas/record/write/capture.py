@@ -2,8 +2,8 @@
 
     load ─ read ─ plan (the receipt) ─┬─ shard ─ part of the journal ─┬─ join ─ manifest
                                       └─ shard ─ part of the journal ─┘
-Memory holds one shard, and the previous one while it is written. A shard depends on the plan
-alone, so a capture that was killed and resumed writes the same bytes.
+Memory holds one shard, and those before it while they are written (one; three on many cores). A
+shard depends on the plan alone, so a capture that was killed and resumed writes the same bytes.
 """
 
 import shutil

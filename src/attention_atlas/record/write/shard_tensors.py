@@ -100,14 +100,37 @@ class Joined:
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if fine else np.float16)
         self.itemsize = self.dtype.itemsize
         self.nbytes = math.prod(self.shape) * self.itemsize
+        self._ready: Any = None  # on a GPU: passed when all kernels before it have run
+        if vectors[0].is_cuda:
+            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._ready.record(torch.cuda.current_stream(vectors[0].device))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self._ready is not None:
+            return np.asarray(_from_gpu(self.vectors, self.dtype, self._ready), dtype=dtype)
         # NumPy concatenates on this thread alone; torch would compete with the model for cores.
         parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
         return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return np.asarray, (np.asarray(self),)  # another process gets the array itself
+
+
+def _from_gpu(vectors: list[Tensor], dtype: np.dtype[Any], ready: Any) -> Array:
+    """Join vectors of a GPU along their second axis; return the array in pinned memory.
+
+    They are joined and copied on a stream of their own, beside the kernels of the model.
+    """
+    device = vectors[0].device
+    kind = torch.float32 if dtype == np.float32 else torch.float16
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_event(ready)
+    with torch.cuda.stream(stream):
+        joined = torch.cat([vector.to(kind) for vector in vectors], 1)
+        host = torch.empty(joined.shape, dtype=kind, pin_memory=True)
+        host.copy_(joined, non_blocking=True)
+    stream.synchronize()  # lets other threads of Python run
+    return np.asarray(host.numpy())
 
 
 def _flat_weights(piece: Piece, call: Call) -> Array:

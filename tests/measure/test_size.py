@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import attention_atlas as aa
 from attention_atlas.measure.accumulate import RowMean
@@ -244,3 +245,21 @@ def test_threads_change_no_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Any
     assert list(alone.arrays) == list(together.arrays)
     for name, array in alone.arrays.items():
         assert np.array_equal(array, together.arrays[name], equal_nan=True), name
+
+
+def test_matrix_products_start_no_threads_beside_those_of_the_measuring(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """They spun while they waited, and cost five times the processor time of the work."""
+    atlas = aa.capture("builtin:gpt", "Yes, two.", path=tmp_path / "x.atlas", progress=False)
+    real, threads = InputMeter.layer, set[int]()
+
+    def watched(self: InputMeter, *asked: Any) -> Any:
+        libraries = threadpool_info()
+        threads.update(one["num_threads"] for one in libraries if one["user_api"] == "blas")
+        return real(self, *asked)
+
+    monkeypatch.setattr(InputMeter, "layer", watched)
+    with threadpool_limits(2, "blas"):
+        Meter(atlas).shard(0)
+    assert threads == {1}

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+from threadpoolctl import threadpool_limits
+
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.input_meter import InputMeter, Numbers
 from attention_atlas.measure.measures import MEASURES
@@ -72,7 +74,11 @@ class Meter:
         """Measure one shard; calls `done` with the number of inputs × layers measured so far."""
         arrays: dict[str, Numbers] = {}
         count = 0
-        with ThreadPoolExecutor(self._threads(number)) as threads:
+        # The threads are ours: those of the matrix library would wait for each other, and spin.
+        with (
+            threadpool_limits(1, "blas"),
+            ThreadPoolExecutor(self._threads(number)) as threads,
+        ):
             for inputs, measured in threads.map(partial(self._layer, number), self.layers):
                 arrays |= measured
                 count += inputs

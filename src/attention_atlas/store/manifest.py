@@ -99,7 +99,9 @@ class Receipt:
     def line(self) -> str:
         """Return one line that says whether the capture is exact, and which layers are not."""
         if self.exact:
-            rows = "" if self.run is None else f"; {self.run.compared:,} of {self.run.of:,} rows"
+            rows = ""
+            if self.run is not None:
+                rows = f"; {self.run.compared:,} of {self.run.of:,} rows checked"
             return f"capture exact ({self.worst_error:.1e}{rows})"
         layers = [layer for layer in self.layers if not layer.exact]
         lost = [f"{layer.tower} {layer.layer} ({layer.reason})" for layer in layers]
@@ -110,7 +112,7 @@ class Receipt:
         """Return how many rows of all layers were compared; "" in an older atlas."""
         if self.tried is None:
             return ""
-        line = f"rows compared: {self.tried.compared:,} of {self.tried.of:,} in the trial"
+        line = f"rows checked: {self.tried.compared:,} of {self.tried.of:,} in the trial"
         if self.run is None:
             return line
         line += f", {self.run.compared:,} of {self.run.of:,} in the run"
@@ -118,7 +120,7 @@ class Receipt:
             return line
         by_layer = self.run.compared // max(1, sum(layer.exact for layer in self.layers))
         found = 1 - (1 - SHARE) ** by_layer
-        return f"{line} (finds a fault in {SHARE:.0%} of a layer's rows with {found:.4g})"
+        return f"{line}; a fault in {SHARE:.0%} of a layer's rows is found with p = {found:.4g}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ LEFT, TOP = 104, 94  # the room of the names beside the map
 FITTED = """() => {
   const stage = document.querySelector('[data-testid=tile-stage]');
   const canvas = stage?.querySelector('canvas');
-  return !stage || (canvas.clientHeight === stage.clientHeight && canvas.clientWidth === stage.clientWidth);
+  const sides = ['clientWidth', 'clientHeight'];
+  return !stage || sides.every((side) => canvas[side] === stage[side]);
 }"""
 READY = "[data-testid=tile-panel][data-exact=true][data-missing='0']"
 
@@ -387,9 +388,10 @@ def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: We
 
 def test_all_heads_are_small_overviews_and_a_click_opens_one(open_long: Open) -> None:
     page = open_long("view=model", "[data-testid=long-heads][data-missing='0']")
-    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) =>
-      new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, 128, 128).data.buffer)).size
-    )"""
+    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) => {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, 128, 128);
+      return new Set(new Uint32Array(data.buffer)).size;
+    })"""
     assert len(page.evaluate(inked)) == 4
     eventually(page, lambda: min(page.evaluate(inked)) > 3)
     page.get_by_test_id("thumb-L0H3").click()

@@ -5,7 +5,16 @@ import torch
 from scipy.stats import spearmanr
 from sklearn.manifold import trustworthiness
 
-from attention_atlas.layout.fidelity import Dots, TokenInputs, correlation, fidelity, neighbourhood
+from attention_atlas.layout import apart
+from attention_atlas.layout.apart import distances, multiplied, subtracted
+from attention_atlas.layout.fidelity import (
+    Dots,
+    TokenInputs,
+    correlation,
+    fidelity,
+    neighbourhood,
+    overlap,
+)
 from attention_atlas.layout.fidelity import spearman as ours
 from attention_atlas.layout.joint import join
 from attention_atlas.layout.methods import METHODS, lay_out
@@ -93,3 +102,39 @@ def test_left_out_points_are_placed_among_their_neighbours(minilm: Dots, method:
     whole, _ = neighbourhood(known, places, torch.arange(0, known.shape[1], 10))
     assert (trust > whole - 0.03).all()
     assert (trust > chance + 0.1).all()
+
+
+def test_distances_as_a_gpu_computes_them_are_the_plain_ones() -> None:
+    numbers = torch.Generator().manual_seed(3)
+    for width, way in ((2, subtracted), (3, subtracted), (64, multiplied)):
+        left = torch.randn(3, 2, 20, width, generator=numbers) * 5
+        right = torch.cat([left[:, :, :4], torch.randn(3, 2, 30, width, generator=numbers)], 2)
+        exact = (left.double()[..., :, None, :] - right.double()[..., None, :, :]).norm(dim=-1)
+        got = way(left, right).double()
+        # Differences, squares, their sum and the root are each rounded once; float64 squares and
+        # products leave the root of their own rounding where two points are the same.
+        off = (width + 3) * unit() * exact + float((2 * width * 2**-53) ** 0.5 * left.norm())
+        assert ((got - exact).abs() <= off).all()
+        assert (distances(left, right).double() - exact).abs().le(off).all()
+
+
+def test_heads_taken_together_get_the_figures_of_each_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numbers = torch.Generator().manual_seed(4)
+    points, places = (torch.randn(7, 60, size, generator=numbers) for size in (9, 2))
+    rows = torch.arange(0, 60, 4)
+    alone = [*neighbourhood(points, places, rows), overlap(places, 30, rows)]
+    monkeypatch.setattr(
+        "attention_atlas.layout.fidelity.head_slices",
+        lambda of, count: iter([slice(0, 4), slice(4, len(of))]),
+    )
+    together = [*neighbourhood(points, places, rows), overlap(places, 30, rows)]
+    for one, other in zip(alone, together, strict=True):
+        assert one.shape == (7,) and torch.equal(one, other)
+
+
+def test_a_gpu_takes_as_many_heads_together_as_fit() -> None:
+    points = torch.empty(10, 1000, 2, device="meta")
+    rows = apart.CELLS // (1000 * 4)
+    assert list(apart.head_slices(points, rows)) == [slice(0, 4), slice(4, 8), slice(8, 10)]

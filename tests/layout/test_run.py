@@ -1,6 +1,9 @@
 """Does a whole atlas get its maps, whole or not at all, and again after a kill?"""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +12,8 @@ import pytest
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
 from attention_atlas.layout import chunk, device, run
-from attention_atlas.layout.plan import Options
-from attention_atlas.layout.run import layout_atlas
+from attention_atlas.layout.plan import Options, plan
+from attention_atlas.layout.run import Layout, layout_atlas
 from attention_atlas.layout.sample import sample
 from attention_atlas.names.errors import InputError, StoreError
 from attention_atlas.store.maps import FIGURES, pack, read_map
@@ -141,15 +144,15 @@ def test_a_sample_of_long_inputs_takes_their_beginnings() -> None:
 def test_a_head_with_nan_has_no_map_and_the_others_do(
     atlas: Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = type(atlas).queries
+    real = type(atlas).layer_vectors
 
-    def broken(self: Atlas, head: str, input: int | None = None) -> np.ndarray:
-        vectors = np.array(real(self, head, input))
-        if head == "L1H1":
-            vectors[0, 0] = np.nan
+    def broken(self: Atlas, what: str, heads: Sequence[str], rows: np.ndarray) -> np.ndarray:
+        vectors = np.array(real(self, what, heads, rows))
+        if what == "query" and "L1H1" in heads:
+            vectors[list(heads).index("L1H1"), 0, 0] = np.nan
         return vectors
 
-    monkeypatch.setattr(type(atlas), "queries", broken)
+    monkeypatch.setattr(type(atlas), "layer_vectors", broken)
     made = layout_atlas(atlas, Options("pca"), progress=False, workers=1)
     assert made.options["not laid out"].startswith("L1H1: vectors with NaN")
     assert np.isnan(list(made.of("L1H1")[1].values())).all()
@@ -165,3 +168,35 @@ def test_one_token_makes_a_map_without_figures(tmp_path: Path) -> None:
     places, figures = made.of("L0H0")
     assert np.isfinite(places).all()
     assert np.isnan(figures["map.strongest"])
+
+
+def test_the_vectors_of_some_heads_of_a_layer_are_those_of_each_head(tmp_path: Path) -> None:
+    """In several files, for rows in any order, and where heads share their keys."""
+    from tests import atlases
+
+    path = tmp_path / "some.atlas"
+    several = aa.capture("builtin:gpt", TEXTS, path=path, shard_bytes=20_000, progress=False)
+    assert len(several.manifest.shards) > 1
+    for made in (several, atlases.seq2seq(tmp_path)):
+        tower = made.towers[-1]
+        prefix = f"{tower.name}." if len(made.towers) > 1 else ""
+        heads = [f"{prefix}L1H{head}" for head in reversed(range(tower.layers[1].heads))]
+        for what, whole in (("query", made.queries), ("key", made.keys)):
+            rows = np.random.default_rng(0).permutation(len(whole(heads[0])))[:9]
+            got = made.layer_vectors(what, heads, rows)
+            assert (got == np.stack([whole(head)[rows] for head in heads])).all()
+
+
+def test_vectors_read_ahead_are_those_of_their_chunk(atlas: Atlas) -> None:
+    """What a GPU's run does, which reads one chunk while it computes another."""
+    options = Options("umap", device="cuda")
+    layout = Layout(atlas, options, plan(atlas, options))
+    chunks: list[dict[str, Any]] = [{"task": 0, "heads": [0, 5]}, {"task": 0, "heads": [5, 12]}]
+    layout.vectors(chunks[0], chunks[1])
+    assert list(layout.ahead) == [str(chunks[1])]
+    ahead = layout.vectors(chunks[1], None)
+    assert not layout.ahead
+    plain = Layout(atlas, replace(options, device="cpu"), layout.tasks).vectors(chunks[1], None)
+    for parts, expected in zip(ahead, plain, strict=True):
+        assert len(parts) == 2  # heads 5 to 11 are of two layers of six
+        assert all((one == other).all() for one, other in zip(parts, expected, strict=True))

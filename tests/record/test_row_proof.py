@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 import attention_atlas as aa
 from attention_atlas.models.encode import encode
@@ -241,3 +241,32 @@ def test_the_receipt_of_an_older_atlas_says_nothing_of_rows() -> None:
     old = {"how": "named", "dtype": "float32", "bound": 1e-5, "layers": [], "missing": []}
     receipt = receipt_from(old)
     assert receipt.tried is None and receipt.run is None and receipt.rows_line == ""
+
+
+WINDOW = 100  # longer than what is tried
+
+
+def windowed(n: int) -> MistralForCausalLM:
+    torch.manual_seed(0)
+    config = MistralConfig(**{**SIZES, "sliding_window": WINDOW, "max_position_embeddings": n})
+    return MistralForCausalLM(config).eval()
+
+
+def wider_window(call: Call) -> Call:
+    assert call.mask is not None
+    n = call.query.shape[2]
+    offset = torch.arange(n)[:, None] - torch.arange(n)
+    return replace(call, mask=((offset >= 0) & (offset <= WINDOW))[None, None])
+
+
+def test_a_window_longer_than_the_trial_is_proven_by_the_run() -> None:
+    atlas = aa.capture(windowed(300), [text(300)], progress=False)
+    assert atlas.receipt.exact and atlas.receipt.run_error is not None
+    weights = atlas.layer_weights(0, LAYER)
+    assert (weights[:, WINDOW:, 0] == 0).all() and (weights[:, WINDOW - 1, 0] > 0).all()
+
+
+def test_a_window_off_by_one_beyond_the_trial_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, wider_window, longer_than=WINDOW)
+    with pytest.raises(aa.ModelError, match="layer 1 of decoder gave an output that its attention"):
+        aa.capture(windowed(300), [text(300)], progress=False)

@@ -1,9 +1,9 @@
 """How does one chunk of heads become its part of a map?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +14,6 @@ from attention_atlas.layout.looks import Looks, find_looks
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
 from attention_atlas.layout.plan import Options, Task, made_of_attention
-from attention_atlas.layout.sample import Numbers
 from attention_atlas.layout.sight import Sight, Sights, read_sight
 from attention_atlas.names.head import Head
 from attention_atlas.store.files import Array
@@ -22,20 +21,34 @@ from attention_atlas.store.maps import FIGURES, pack
 from attention_atlas.store.reader import StoredAtlas
 
 
+class Vectors(NamedTuple):
+    """The queries and keys of some heads on the tokens of a map, as they are stored."""
+
+    queries: list[Tensor]  # by layer: (heads of the layer, N, width)
+    keys: list[Tensor]
+
+
+def read_vectors(atlas: StoredAtlas, task: Task, heads: tuple[str, ...]) -> Vectors:
+    """Read what a chunk is laid out from, layer by layer; needs no device."""
+    layers = [names for _, names in by_layer(heads)]
+    return Vectors(
+        [torch.from_numpy(atlas.layer_vectors("query", names, task.queries)) for names in layers],
+        [torch.from_numpy(atlas.layer_vectors("key", names, task.keys)) for names in layers],
+    )
+
+
 def make_chunk(
-    atlas: StoredAtlas, options: Options, task: Task, heads: tuple[str, ...]
-) -> dict[str, Array]:
+    atlas: StoredAtlas, options: Options, task: Task, heads: tuple[str, ...],
+    vectors: Vectors | None = None,
+) -> dict[str, Array]:  # fmt: skip
     """Lay out some heads of a task; gives the arrays of a map, one row a head.
 
-    `bad` are heads whose vectors hold NaN or infinity: they have no map, the others do.
+    `vectors` are those of `read_vectors`, read here if not given. `bad` are heads whose vectors
+    hold NaN or infinity: they have no map, the others do.
     """
     device = torch.device(options.device)
-
-    def read(vectors: Callable[[str], Array], rows: Numbers) -> Tensor:
-        stacked = np.stack([vectors(head)[rows] for head in heads])
-        return torch.from_numpy(stacked).to(device).float()
-
-    queries, keys = read(atlas.queries, task.queries), read(atlas.keys, task.keys)
+    vectors = read_vectors(atlas, task, heads) if vectors is None else vectors
+    queries, keys = (torch.cat([part.to(device).float() for part in parts]) for parts in vectors)
     bad = ~(queries.isfinite().all(2).all(1) & keys.isfinite().all(2).all(1))  # (heads,)
     queries[bad], keys[bad] = 0, 0  # all points of such a head fall on one place
     joint = join(queries, keys, options.joint)
@@ -77,13 +90,23 @@ def _sights(
     atlas: StoredAtlas, task: Task, heads: tuple[str, ...], device: torch.device
 ) -> Iterator[tuple[Sight, slice, slice]]:
     """Yield the sight of each layer, its heads within the layer, and among `heads`."""
-    named = [Head.parse(head) for head in heads]
     first = 0
-    for layer, together in groupby(named, lambda head: (head.tower, head.layer)):
-        group = list(together)
+    for layer, names in by_layer(heads):
+        group = [Head.parse(name) for name in names]
         if layer not in task.sights:
             task.sights.clear()  # a long input's masks are large, and layers come one after another
             task.sights[layer] = read_sight(atlas, heads[first], task.points, device)
         in_layer = slice(group[0].head, group[-1].head + 1)
         yield task.sights[layer], in_layer, slice(first, first + len(group))
         first += len(group)
+
+
+def by_layer(heads: Iterable[str]) -> Iterator[tuple[tuple[str, int], list[str]]]:
+    """Yield each layer (tower, number) with those of the heads that are in it."""
+
+    def layer_of(name: str) -> tuple[str, int]:
+        head = Head.parse(name)
+        return head.tower, head.layer
+
+    for layer, names in groupby(heads, layer_of):
+        yield layer, list(names)

@@ -10,6 +10,7 @@ import torch
 BYTES_A_TIE = 120  # of t-SNE while its graph is sorted: keys, order, weights, and their copies
 SHARE_OF_FREE = 0.6
 POINTS_AT_ONCE = 2_000  # of all heads together on a CPU: below, calls cost more than their work
+MOST_POINTS = 3_000_000  # of one chunk: fills a GPU, while the vectors of the next chunk are read
 
 
 @cache
@@ -30,7 +31,7 @@ def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device
         return max(1, min(heads, POINTS_AT_ONCE // max(1, points)))
     free = torch.cuda.mem_get_info(device)[0] * SHARE_OF_FREE
     each = points * max(neighbours, 64) * BYTES_A_TIE
-    return max(1, min(heads, int(free / each)))
+    return max(1, min(heads, int(free / each), MOST_POINTS // max(1, points)))
 
 
 @contextmanager

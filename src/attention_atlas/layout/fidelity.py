@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from attention_atlas.layout.alike import fit_kinship
+from attention_atlas.layout.apart import distances, from_rows, head_slices
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.sight import Sight, SightBlock, Sights
 from attention_atlas.store.maps import OF_A_MAP
@@ -148,10 +149,9 @@ def attentions_kept(
             wanted = _seen_ranks(logits.neg_(), block.seen)
             enough = block.seen.sum(2) >= NEAREST
             for (near, ranks), at in zip(means, maps, strict=True):
-                apart = torch.cdist(
+                apart = distances(
                     at[here][:, block.query.clamp_min(0)],
                     at[here][:, split + block.key.clamp_min(0)],
-                    compute_mode="donot_use_mm_for_euclid_dist",
                 )  # (heads, inputs, n, m)
                 nearer = (apart < apart.gather(3, best)) & ordinary
                 near.add(here, nearer.sum(3) < NEAREST, judged)
@@ -214,7 +214,7 @@ def overlap(places: Tensor, split: int, rows: Tensor, k: int = NEIGHBOURS) -> Te
     if k < 1 or split in (0, count):
         return torch.full_like(places[:, 0, 0], torch.nan)
     is_key = torch.arange(count, device=places.device) >= split
-    near = torch.stack([_apart(shown, rows).topk(k, 1, largest=False).indices for shown in places])
+    near = nearest(places, rows, k)
     other = is_key[near] != is_key[rows][None, :, None]  # (heads, rows, k)
     expected = torch.where(is_key[rows], split, count - split) / (count - 1)
     return (other.float().mean(2) / expected).mean(1)
@@ -248,24 +248,28 @@ def neighbourhoods(
         unknown = torch.full_like(points[:, 0, 0], torch.nan)
         return [(unknown, unknown) for _ in maps]
     found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in maps]
-    for head, true in enumerate(points):
-        distance = _apart(true, rows)  # (rows, points)
-        ordered = distance.sort(1).values
+    most = len(rows) * k * (2 * count - 3 * k - 1)
+    for heads in head_slices(points, len(rows)):
+        distance = from_rows(points[heads], rows)  # (heads, rows, points)
+        ordered = distance.sort(2).values
         for figures, places in zip(found, maps, strict=True):
-            near = _apart(places[head], rows).topk(k, dim=1, largest=False).indices
-            rank = torch.searchsorted(ordered, distance.gather(1, near)) + 1
-            beyond = (rank - k).clamp_min(0).sum()
-            trust = 1 - 2 * beyond / (len(rows) * k * (2 * count - 3 * k - 1))
-            figures.append((trust, (rank <= k).float().mean()))
+            near = nearest(places[heads], rows, k)
+            rank = torch.searchsorted(ordered, distance.gather(2, near)) + 1
+            trust = 1 - 2 * (rank - k).clamp_min(0).sum((1, 2)) / most
+            figures.append((trust, (rank <= k).float().mean((1, 2))))
     return [
-        (torch.stack([trust for trust, _ in figures]), torch.stack([kept for _, kept in figures]))
+        (torch.cat([trust for trust, _ in figures]), torch.cat([kept for _, kept in figures]))
         for figures in found
     ]
 
 
-def _apart(points: Tensor, rows: Tensor) -> Tensor:
-    distance = torch.cdist(points[rows], points, compute_mode="donot_use_mm_for_euclid_dist")
-    return distance.scatter_(1, rows[:, None], torch.inf)  # no point is its own neighbour
+def nearest(places: Tensor, rows: Tensor, k: int) -> Tensor:
+    """Find the k nearest places of some, from (heads, points, dims); returns (heads, rows, k)."""
+    parts = [
+        from_rows(places[heads], rows).topk(k, dim=2, largest=False).indices
+        for heads in head_slices(places, len(rows))
+    ]
+    return torch.cat(parts)
 
 
 def _ranks(values: Tensor) -> Tensor:

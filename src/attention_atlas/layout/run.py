@@ -1,12 +1,14 @@
 """How does a whole atlas get its maps, in bounded memory, and again after a kill?
 
 Heads go through in chunks that fit the device. Each chunk is a job and its result a part of the
-journal, so a run that was killed resumes with those that are missing. When all are there they
+journal, so a run that was killed resumes with those that are missing. On a GPU the vectors of the
+next chunk are read while one is computed. When all are there they
 become one file, put in place in one step. On a CPU there is one worker per core.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import torch
 from attention_atlas.engine.held import held, holding
 from attention_atlas.engine.job import Job
 from attention_atlas.engine.local import Local
-from attention_atlas.layout.chunk import make_chunk
+from attention_atlas.layout.chunk import Vectors, make_chunk, read_vectors
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.methods import METHODS
@@ -39,6 +41,21 @@ class Layout:
     atlas: StoredAtlas
     options: Options
     tasks: list[Task]
+    ahead: dict[str, Future[Vectors]] = field(default_factory=dict)  # by chunk: being read
+
+    def vectors(self, chunk: Mapping[str, Any], following: Mapping[str, Any] | None) -> Vectors:
+        """Get the vectors of a chunk, and start to read those of the chunk after it."""
+        reading = self.ahead.pop(str(chunk), None)
+        vectors = self._read(chunk) if reading is None else reading.result()
+        if following is not None and self.options.device != "cpu":
+            thread = ThreadPoolExecutor(1)
+            self.ahead[str(following)] = thread.submit(self._read, following)
+            thread.shutdown(wait=False)
+        return vectors
+
+    def _read(self, chunk: Mapping[str, Any]) -> Vectors:
+        task = self.tasks[chunk["task"]]
+        return read_vectors(self.atlas, task, task.heads[slice(*chunk["heads"])])
 
     @property
     def points(self) -> int:
@@ -98,11 +115,17 @@ def _run_missing(
         asked = {
             "held": key, "atlas": str(layout.atlas.path), "options": asdict(layout.options)
         }  # fmt: skip
-        jobs = []
-        for number in journal.missing(len(chunks)):
-            task, heads = chunks[number]
-            of_chunk = {**asked, "task": task, "heads": [heads.start, heads.stop]}
-            jobs.append(Job(str(number), "attention_atlas.layout.run:run_chunk", of_chunk))
+        missing = journal.missing(len(chunks))
+        parts = [
+            {"task": task, "heads": [heads.start, heads.stop]}
+            for task, heads in (chunks[number] for number in missing)
+        ]
+        jobs = [
+            Job(str(number), "attention_atlas.layout.run:run_chunk", {
+                **asked, "chunk": part, "following": following,
+            })
+            for number, part, following in zip(missing, parts, [*parts[1:], None], strict=False)
+        ]  # fmt: skip
         engine.run(jobs, done)
 
 
@@ -114,10 +137,12 @@ def run_chunk(asked: Mapping[str, Any]) -> Contents:
         return Layout(atlas, options, plan(atlas, options))
 
     layout = held(asked["held"], make)
-    task = layout.tasks[asked["task"]]
+    chunk = asked["chunk"]
+    task = layout.tasks[chunk["task"]]
     with one_thread(torch.device(layout.options.device)):
-        heads = task.heads[slice(*asked["heads"])]
-        return Contents(make_chunk(layout.atlas, layout.options, task, heads))
+        vectors = layout.vectors(chunk, asked["following"])
+        heads = task.heads[slice(*chunk["heads"])]
+        return Contents(make_chunk(layout.atlas, layout.options, task, heads, vectors))
 
 
 def _assembled(layout: Layout, chunks: list[Chunk], journal: Journal) -> Map:

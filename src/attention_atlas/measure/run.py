@@ -20,7 +20,7 @@ from attention_atlas.measure.join import LayerScores, join
 from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
-from attention_atlas.measure.read_blocks import ALL_CORES, Machine
+from attention_atlas.measure.read_blocks import ALL_CORES, MOST_ROWS, Machine
 from attention_atlas.measure.resume import open_journal, partials
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
@@ -144,7 +144,10 @@ def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Score
         layers = join(meter.layers, partials(meter, draw, journal), seed)
     rows = [row for layer in layers for row in score_rows(atlas, layer)]
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
-    rows_of = drawn_rows(meter)
+    tokens = atlas.tokens()
+    if meter.only is not None:
+        tokens = tokens[tokens["input"].isin(meter.only)]
+    rows_of = drawn_rows(tokens, meter.machine.rows)
     used = {
         measure.name: told(measure, rows_of["rows"])
         for layer in meter.layers
@@ -157,14 +160,11 @@ def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Score
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, options)
 
 
-def drawn_rows(meter: Meter) -> dict[str, int | None]:
-    """Count the inputs of which not all rows are measured; returns the options that say so."""
-    tokens = meter.atlas.tokens()
-    if meter.only is not None:
-        tokens = tokens[tokens["input"].isin(meter.only)]
+def drawn_rows(tokens: pd.DataFrame, rows: int | None = MOST_ROWS) -> dict[str, int | None]:
+    """Count the inputs of which only `rows` are measured; returns the options that say so."""
     longest = tokens.groupby(["input", "stream"]).size().groupby("input").max()
-    longer = 0 if meter.machine.rows is None else int((longest > meter.machine.rows).sum())
-    return {"rows": meter.machine.rows if longer else None, "longer inputs": longer}
+    longer = 0 if rows is None else int((longest > rows).sum())
+    return {"rows": rows if longer else None, "longer inputs": longer}
 
 
 def told(measure: Measure, rows: int | None = None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,7 @@ import pandas as pd
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.files import Array
 from attention_atlas.store.head_weights import ComputedWeights, HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
@@ -28,7 +30,7 @@ from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import HeldTensors, ShardFile
-from attention_atlas.store.tiles import Overview, Pyramid, Tile
+from attention_atlas.store.tiles import HeadOverview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
 Bools = npt.NDArray[np.bool_]
@@ -258,7 +260,7 @@ class StoredAtlas:
     def overview(
         self, input: int = 0, head: str | Head = "L0H0", sampled: bool = False,
         without: Without = (),
-    ) -> Overview:  # fmt: skip
+    ) -> HeadOverview:  # fmt: skip
         """Return a whole head of a long input in one tile, from all rows or from every 16th."""
         pyramid = self.pyramid(input, head, without)
         return pyramid.sampled if sampled else pyramid.overview()
@@ -382,6 +384,29 @@ class StoredAtlas:
             self._need(stored, what)
             vectors.append(stored.vectors(what, np.array([entry]), input)[0])
         return np.concatenate(vectors)
+
+    def layer_vectors(self, what: str, heads: Sequence[str], rows: npt.NDArray[np.int64]) -> Array:
+        """Return the queries or keys ("query", "key") of some heads of one layer.
+
+        They are in the type that they are stored in: (heads, rows, D), of rows among all inputs.
+        """
+        found = [self._find(head) for head in heads]
+        (tower, layer, _), numbers = found[0], np.array([number for _, _, number in found])
+        share = 1 if what == "query" else layer.heads // layer.groups
+        entries, own = np.unique(numbers // share, return_inverse=True)
+        firsts = np.concatenate(
+            [[0], np.cumsum(self.shard_sizes(heads[0])[:, int(what != "query")])]
+        )
+        parts, places = [], []
+        for number, (first, last) in enumerate(pairwise(firsts.tolist())):
+            inside = np.flatnonzero((rows >= first) & (rows < last))
+            stored = self._shard_layer(number, tower, layer)
+            self._need(stored, what)
+            parts.append(stored.as_stored(what, entries)[:, rows[inside] - first])
+            places.append(inside)
+        vectors = np.concatenate(parts, axis=1)
+        order = np.concatenate(places).argsort()
+        return vectors[own][:, order] if (np.diff(order) != 1).any() else vectors[own]
 
     def shard_sizes(self, head: str | Head) -> npt.NDArray[np.int64]:
         """Count the queries and the keys of a head in each file of vectors: (files, 2)."""

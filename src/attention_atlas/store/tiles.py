@@ -48,7 +48,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Overview:
+class HeadOverview:
     """A whole head in the one tile of its coarsest level, from every `step`-th row."""
 
     level: int
@@ -100,18 +100,18 @@ class Pyramid:
         cells = (_padded(part) for part in self._cells(level, rows, columns))
         return Tile(level, row, column, len(rows), len(columns), *cells)
 
-    def overview(self) -> Overview:
+    def overview(self) -> HeadOverview:
         """Return the whole head from all rows, exactly."""
         coarse = self._coarse
         coarse.finish()
         total = coarse.column_mass.sum() or 1.0
-        return Overview(
+        return HeadOverview(
             self.top, 1, *coarse.level(self.top), coarse.column_mass,
             coarse.strongest_sums / total, 1 - coarse.faint_sums / total,
         )  # fmt: skip
 
     @cached_property
-    def sampled(self) -> Overview:
+    def sampled(self) -> HeadOverview:
         """Get the whole head from every 16th row; masses are scaled up to all rows."""
         step, side = min(STEP, 2**self.top), 2**self.top
         numbers = np.arange(0, self.n, step)
@@ -122,7 +122,7 @@ class Pyramid:
         mass *= (in_cell / -(-in_cell // step))[:, None].astype(np.float32)
         column_mass = np.sum([band[2] for band in bands], axis=0) * (self.n / len(numbers))
         unknown = np.full(self.top + 1, np.nan)
-        return Overview(self.top, step, strongest, mass, column_mass, unknown, unknown)
+        return HeadOverview(self.top, step, strongest, mass, column_mass, unknown, unknown)
 
     def _sample(self, rows: npt.NDArray[np.intp]) -> tuple[Float32, Float32, Float64]:
         """Return the coarsest cells, strongest and mass, of some rows, and their column mass."""

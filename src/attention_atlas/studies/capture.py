@@ -40,7 +40,7 @@ class WhileCapturing:
         """Write the scores of an atlas from those of its shards."""
         from attention_atlas.measure.join import join
         from attention_atlas.measure.orders import order_rows
-        from attention_atlas.measure.run import kind_rows, score_rows, told
+        from attention_atlas.measure.run import drawn_rows, kind_rows, score_rows, told
         from attention_atlas.measure.weights import alike_rows
         from attention_atlas.store.scores import Scores, write_scores
 
@@ -52,10 +52,15 @@ class WhileCapturing:
         joined = join(layers, partials, seed)
         rows = [row for layer in joined for row in score_rows(atlas, layer)]
         kinds = [row for layer in joined for row in kind_rows(atlas, layer)]
-        words = {measure.name: told(measure) for layer in layers for measure in layer.measures}
+        drawn = drawn_rows(atlas.tokens())
+        words = {
+            measure.name: told(measure, drawn["rows"])
+            for layer in layers
+            for measure in layer.measures
+        }
         for more_rows, more_words in (order_rows(atlas, seed), alike_rows(atlas)):
             rows, words = rows + more_rows, words | more_words
-        options = {"seed": seed, "inputs": len(atlas)}
+        options = {"seed": seed, "inputs": len(atlas), **drawn}
         made = Scores(pd.DataFrame(rows), pd.DataFrame(kinds), words, options)
         write_scores(atlas.path, atlas.manifest, made)
 

@@ -23,7 +23,7 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
     run_error, rows = 0.0, Rows(0, 0)
     for part in writer.parts:
         run_error = worst(run_error, float(part.facts["run_error"]))
-        rows += Rows(**part.facts["rows"])
+        rows += Rows(**part.facts.get("rows", {"compared": 0, "of": 0}))  # older journals lack it
     receipt = replace(trial.receipt, run_error=run_error, run=rows)
     about: dict[str, Any] = {
         "model": loaded.name,
@@ -43,7 +43,7 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
         kept = {
             int(number): layers
             for part in writer.parts
-            for number, layers in part.facts["strongest"].items()
+            for number, layers in part.facts.get("strongest", {}).items()
         }
         receipt = with_stored_errors(receipt, stored, trial, Probed(tuple(planned.tried), kept))
     writer.finish(receipt=receipt, **about)

@@ -186,10 +186,10 @@ def plot(rows: list[dict[str, Any]]) -> str:
         return 40 + 50 * math.log10(10 / seconds)
 
     parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="260" font-size="12" '
-        'font-family="sans-serif"><rect width="600" height="260" fill="white"/>'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="600" height="276" font-size="12" '
+        'font-family="sans-serif"><rect width="600" height="276" fill="white"/>'
     ]
-    parts += [f'<text x="{x(n):.0f}" y="252" text-anchor="middle">{n:,}</text>' for n in LENGTHS]
+    parts += [f'<text x="{x(n):.0f}" y="264" text-anchor="middle">{n:,}</text>' for n in LENGTHS]
     parts += [
         f'<line x1="60" x2="440" y1="{y(s):.0f}" y2="{y(s):.0f}" stroke="#DDD"/>'
         f'<text x="52" y="{y(s) + 4:.0f}" text-anchor="end">{s:g} s</text>'

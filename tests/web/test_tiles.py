@@ -388,7 +388,7 @@ def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: We
 
 def test_all_heads_are_small_overviews_and_a_click_opens_one(open_long: Open) -> None:
     page = open_long("view=model", "[data-testid=long-heads][data-missing='0']")
-    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) => {
+    inked = """() => [...document.querySelectorAll('.aa-long-grid canvas')].map((canvas) => {
       const { data } = canvas.getContext('2d').getImageData(0, 0, 128, 128);
       return new Set(new Uint32Array(data.buffer)).size;
     })"""

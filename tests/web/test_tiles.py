@@ -21,13 +21,20 @@ from attention_atlas.page.hosts.launch import start
 from tests.long_text import BACK, TOKENS, long_text
 from tests.made_once import MadeOnce
 from tests.web.heat_colours import heat_scale
-from tests.web.maps import eventually
+from tests.web.maps import SEEN, eventually
 
 Floats = npt.NDArray[np.float64]
 Open = Callable[..., Page]
 Weights = Callable[[str], Floats]
 
 LEFT, TOP = 104, 94  # the room of the names beside the map
+# Bars and side panels come a frame after the map, which then changes its size.
+FITTED = """() => {
+  const stage = document.querySelector('[data-testid=tile-stage]');
+  const canvas = stage?.querySelector('canvas');
+  const sides = ['clientWidth', 'clientHeight'];
+  return !stage || sides.every((side) => canvas[side] === stage[side]);
+}"""
 READY = "[data-testid=tile-panel][data-exact=true][data-missing='0']"
 
 
@@ -56,11 +63,10 @@ def open_long(page: Page, address: str) -> Open:
     """Go to the long input and wait until all that is in view is exact."""
 
     def go(hash: str = "view=heat", ready: str = READY) -> Page:
+        page.add_init_script(SEEN)
         page.goto(f"{address}#tab=text&input=1&{hash}")
-        page.wait_for_selector(ready)
-        page.keyboard.press("x")
-        # The hints go, and the map gets their room.
-        expect(page.get_by_test_id("hints")).to_have_count(0)
+        page.wait_for_selector("html[data-state=ready]")
+        page.wait_for_function(FITTED)
         page.wait_for_selector(ready)
         return page
 
@@ -382,9 +388,10 @@ def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: We
 
 def test_all_heads_are_small_overviews_and_a_click_opens_one(open_long: Open) -> None:
     page = open_long("view=model", "[data-testid=long-heads][data-missing='0']")
-    inked = """() => [...document.querySelectorAll('[data-testid^=thumb-] canvas')].map((canvas) =>
-      new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, 64, 64).data.buffer)).size
-    )"""
+    inked = """() => [...document.querySelectorAll('.aa-long-grid canvas')].map((canvas) => {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, 128, 128);
+      return new Set(new Uint32Array(data.buffer)).size;
+    })"""
     assert len(page.evaluate(inked)) == 4
     eventually(page, lambda: min(page.evaluate(inked)) > 3)
     page.get_by_test_id("thumb-L0H3").click()

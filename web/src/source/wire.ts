@@ -282,7 +282,7 @@ export interface TilePacket {
  * sampled 1: from every `step`-th row, at once; masses are scaled up and the strongest weight of
  * a cell may be missed. sampled 0: from all rows, exact.
  */
-export interface Overview {
+export interface OverviewPacket {
   input: number;
   head: string;
   n: number;
@@ -755,7 +755,7 @@ export interface Answers {
   layer: LayerWeights;
   vectors: Vectors;
   tile: TilePacket;
-  overview: Overview;
+  overview: OverviewPacket;
   picture: Picture;
   gaze: Gaze;
   thumbs: Thumbs;

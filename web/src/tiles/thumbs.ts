@@ -1,9 +1,9 @@
 // How is the overview of a head made small, and which heads are in view?
 
 /** Pixels along a side of a small overview. */
-export const SMALL = 64;
+export const SMALL = 128;
 
-/** Make colour steps (high × wide) a picture of 64 × 64; the strongest of the cells in a pixel is shown. */
+/** Make colour steps (high × wide) a picture of 128 × 128; the strongest of the cells in a pixel is shown. */
 export function shrunk(steps: Uint8Array, high: number, wide: number): Uint8Array {
   const longest = Math.max(high, wide);
   const out = new Uint8Array(SMALL * SMALL);

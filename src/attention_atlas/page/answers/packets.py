@@ -45,7 +45,7 @@ from attention_atlas.page.wire.maps import (
     Partners,
 )
 from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
-from attention_atlas.page.wire.tiles import Overview, TilePacket
+from attention_atlas.page.wire.tiles import OverviewPacket, TilePacket
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _ALL = "tokens beyond the map's sample" + LIVE
@@ -88,7 +88,7 @@ _ROWS = [
         missing=_TILES,
     ),
     Packet(
-        "overview/{input:int}/{head}/{sampled:int}/{without?}", Overview, overview,
+        "overview/{input:int}/{head}/{sampled:int}/{without?}", OverviewPacket, overview,
         saved_overviews, _TILES,
     ),
     # Image

@@ -34,7 +34,7 @@ def tile(
 
 def overview(
     subject: Subject, number: int, name: str, sampled: int, without: str | None = None
-) -> wire.Overview:
+) -> wire.OverviewPacket:
     """Return a whole head in one tile, from every 16th row (sampled 1) or from all rows (0)."""
     i, head = check_input(subject, number), Head.parse(name)
     if sampled not in (0, 1):
@@ -42,7 +42,7 @@ def overview(
     pyramid = subject.pyramid(i, head, _keys(without))
     plain = pyramid if not pyramid.without else subject.pyramid(i, head)
     found = pyramid.sampled if sampled else pyramid.overview()
-    return wire.Overview(
+    return wire.OverviewPacket(
         i, str(head), pyramid.n, pyramid.m, found.level, found.step,
         _cells(found.strongest, found.mass), found.column_mass.astype(np.float32), found.total,
         plain.sampled.sinks(), pyramid.without, found.kept.astype(np.float32),

@@ -40,7 +40,7 @@ class TilePacket:
 
 
 @dataclass(frozen=True)
-class Overview:
+class OverviewPacket:
     """`overview/{i}/{head}/{sampled}` or `…/{sampled}/{without}`: a whole head in one tile.
 
     sampled 1: from every `step`-th row, at once; masses are scaled up and the strongest weight of

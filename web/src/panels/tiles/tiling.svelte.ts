@@ -3,7 +3,7 @@ import { sentence } from "../../desk/pane.svelte";
 import type { Desk } from "../../desk/desk.svelte";
 import type { Rgb } from "../../draw/colour";
 import { decode } from "../../source/packet";
-import type { Overview, TilePacket } from "../../source/wire";
+import type { OverviewPacket, TilePacket } from "../../source/wire";
 import { pixelsOf, stepsOf, type Cells, type Pooled } from "../../tiles/cells";
 import { Loader } from "../../tiles/loader";
 import { nameOf, standIn, type Part, type TileName } from "../../tiles/need";
@@ -42,7 +42,7 @@ export interface Wanted {
 }
 
 export class Tiling {
-  overview: Overview | undefined = $state.raw();
+  overview: OverviewPacket | undefined = $state.raw();
   failure = $state("");
   /** Why finer tiles cannot be had. */
   coarse = $state("");
@@ -122,12 +122,12 @@ export class Tiling {
     }
   }
 
-  private ask(sampled: 0 | 1): Promise<Overview> {
+  private ask(sampled: 0 | 1): Promise<OverviewPacket> {
     const { input, head, without } = this.wanted;
     return this.desk.store.ask("overview", input, head, sampled, ...(without ? [without] : []));
   }
 
-  private show(overview: Overview): void {
+  private show(overview: OverviewPacket): void {
     const { level, step, cells } = overview;
     this.whole = new Tile({ level, row: 0, column: 0, step, packet: cells });
     this.overview = overview;

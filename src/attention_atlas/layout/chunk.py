@@ -21,17 +21,17 @@ from attention_atlas.store.maps import FIGURES, pack
 from attention_atlas.store.reader import StoredAtlas
 
 
-class Vectors(NamedTuple):
+class ChunkVectors(NamedTuple):
     """The queries and keys of some heads on the tokens of a map, as they are stored."""
 
     queries: list[Tensor]  # by layer: (heads of the layer, N, width)
     keys: list[Tensor]
 
 
-def read_vectors(atlas: StoredAtlas, task: Task, heads: tuple[str, ...]) -> Vectors:
+def read_vectors(atlas: StoredAtlas, task: Task, heads: tuple[str, ...]) -> ChunkVectors:
     """Read what a chunk is laid out from, layer by layer; needs no device."""
     layers = [names for _, names in by_layer(heads)]
-    return Vectors(
+    return ChunkVectors(
         [torch.from_numpy(atlas.layer_vectors("query", names, task.queries)) for names in layers],
         [torch.from_numpy(atlas.layer_vectors("key", names, task.keys)) for names in layers],
     )
@@ -39,7 +39,7 @@ def read_vectors(atlas: StoredAtlas, task: Task, heads: tuple[str, ...]) -> Vect
 
 def make_chunk(
     atlas: StoredAtlas, options: Options, task: Task, heads: tuple[str, ...],
-    vectors: Vectors | None = None,
+    vectors: ChunkVectors | None = None,
 ) -> dict[str, Array]:  # fmt: skip
     """Lay out some heads of a task; gives the arrays of a map, one row a head.
 

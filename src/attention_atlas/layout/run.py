@@ -17,7 +17,7 @@ import torch
 from attention_atlas.engine.held import held, holding
 from attention_atlas.engine.job import Job
 from attention_atlas.engine.local import Local
-from attention_atlas.layout.chunk import Vectors, make_chunk, read_vectors
+from attention_atlas.layout.chunk import ChunkVectors, make_chunk, read_vectors
 from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.methods import METHODS
@@ -41,9 +41,11 @@ class Layout:
     atlas: StoredAtlas
     options: Options
     tasks: list[Task]
-    ahead: dict[str, Future[Vectors]] = field(default_factory=dict)  # by chunk: being read
+    ahead: dict[str, Future[ChunkVectors]] = field(default_factory=dict)  # by chunk: being read
 
-    def vectors(self, chunk: Mapping[str, Any], following: Mapping[str, Any] | None) -> Vectors:
+    def vectors(
+        self, chunk: Mapping[str, Any], following: Mapping[str, Any] | None
+    ) -> ChunkVectors:
         """Get the vectors of a chunk, and start to read those of the chunk after it."""
         reading = self.ahead.pop(str(chunk), None)
         vectors = self._read(chunk) if reading is None else reading.result()
@@ -53,7 +55,7 @@ class Layout:
             thread.shutdown(wait=False)
         return vectors
 
-    def _read(self, chunk: Mapping[str, Any]) -> Vectors:
+    def _read(self, chunk: Mapping[str, Any]) -> ChunkVectors:
         task = self.tasks[chunk["task"]]
         return read_vectors(self.atlas, task, task.heads[slice(*chunk["heads"])])
 

@@ -75,6 +75,7 @@ def test_a_picture_with_more_pixels_than_is_safe_is_refused_by_name(
         look(vit, tmp_path / "huge.png")
 
 
+@pytest.mark.full
 def test_a_large_picture_is_taken_and_stored_as_it_is(vit: tuple[Any, Any], tmp_path: Path) -> None:
     Image.new("RGB", (6000, 4000), (0, 255, 0)).save(tmp_path / "large.png")
     atlas = look(vit, tmp_path / "large.png")

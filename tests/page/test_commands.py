@@ -34,6 +34,7 @@ def test_export_writes_a_page_or_a_folder(gpt: aa.Atlas, tmp_path: Path) -> None
     assert (tmp_path / "site" / "api" / "about").is_file()
 
 
+@pytest.mark.full
 def test_demo_still_prints_when_text_is_asked_for() -> None:
     done = CliRunner().invoke(app, ["demo", "--text"])
     assert done.exit_code == 0 and "The strongest link of each head" in done.stdout

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 SCRIPT = """
 import sys, time
 import attention_atlas as aa
@@ -17,6 +19,7 @@ assert not run.proofs().done
 """
 
 
+@pytest.mark.full
 def test_a_process_ends_quietly_while_edits_are_being_checked(gpt: Any) -> None:
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(gpt.path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)

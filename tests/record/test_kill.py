@@ -113,6 +113,7 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
     assert contents(folder) == before
 
 
+@pytest.mark.full
 def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "x.atlas", tmp_path / "corpus.txt"
     corpus.write_text("\n".join(SENTENCES * 2))

@@ -54,6 +54,7 @@ def test_minilm_kept_in_float32_is_exact_to_1e_5(tmp_path: Path) -> None:
         assert worst_difference(atlas, number, own_attention(model, tokenizer, text)) < 1e-5
 
 
+@pytest.mark.full
 def test_smollm2_is_captured_with_the_weights_it_returns_itself() -> None:
     folder, name = smollm2().rsplit("/", 1)
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)

@@ -13,6 +13,8 @@ import attention_atlas as aa
 from attention_atlas.page.hosts.export import save_comparison
 from tests.web.maps import eventually
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 HASH = "tab=heads&versus=[0]&heads=L3H2"
 

@@ -12,6 +12,8 @@ from playwright.sync_api import Page
 import attention_atlas as aa
 from tests.tolerance import reading_tolerance
 
+pytestmark = pytest.mark.full
+
 HEADS = {"gpt": "L2H1", "bert": "L3H4", "seq2seq": "cross.L1H1", "plain": "L2H1"}
 SLOW = settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

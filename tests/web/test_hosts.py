@@ -85,6 +85,7 @@ def test_a_large_saved_page_opens_on_one_layer_and_has_the_others_too(
             )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("view", [aa.head_view, aa.model_view])
 def test_a_view_is_painted_once_at_any_width(
     view: Callable[..., Any], browser: Browser, subjects: dict[str, Any], tmp_path: Path
@@ -175,6 +176,7 @@ def test_a_figure_is_vector_text_and_opens_on_its_own(
     assert "traveller" in "".join(words).replace("·", "") or view == "model_view"
 
 
+@pytest.mark.full
 def test_a_png_is_the_same_figure(subjects: dict[str, Any], tmp_path: Path) -> None:
     view = aa.head_view(subjects["gpt"])
     svg = ElementTree.parse(view.save(tmp_path / "figure.svg")).getroot()
@@ -311,6 +313,7 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     context.close()
 
 
+@pytest.mark.full
 def test_the_widget_shows_a_picture_and_sends_the_picked_patch_back(
     lab: tuple[str, Path], browser: Browser, tmp_path: Path
 ) -> None:

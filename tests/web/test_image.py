@@ -15,6 +15,8 @@ from tests.web.maps import PAPER, SEEN, eventually
 from tests.web.pictures import BLUE, WHOLE, Scene
 from tests.web.pixels import Pixels, Place, at, canvas, click, cold, frames, hot, near
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 PATIENCE = 20_000
 QUARTERS = [(0.0, 0.0, 0.5, 0.5), (0.5, 0.0, 1.0, 0.5), (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 1.0)]

@@ -16,6 +16,8 @@ from tests import planted
 from tests.web import maps
 from tests.web.maps import PATIENCE, ROOM, eventually, panel, settled
 
+pytestmark = pytest.mark.full
+
 HEAD = "L0H1"
 Float = npt.NDArray[np.float64]
 READ = """() => {

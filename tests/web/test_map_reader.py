@@ -14,6 +14,8 @@ import attention_atlas as aa
 from tests.tolerance import reading_tolerance, unit
 from tests.web.maps import SEEN, alone, settled, spots
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 Mapped = dict[str, Any]
 HEAD, QUERIES, COUNTED = "L3H2", 50, 3

@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.web.maps import enter, inked, picks, pixels, settled
 from tests.web.test_map_single import HEAD, expected_lines, lines, pick
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 Mapped = dict[str, Any]
 

@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 SVG = "{http://www.w3.org/2000/svg}"
 VIEWS = ["head", "model", "neuron", "heat"]

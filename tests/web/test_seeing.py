@@ -23,6 +23,8 @@ from tests.web.conftest import PATIENCE, SIZE
 from tests.web.pixels import Place, at, canvas, click, frames, hot, near
 from tests.web.test_map_single import points
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 FLAT = (90, 90, 90)
 

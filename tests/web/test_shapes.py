@@ -15,6 +15,8 @@ from tests import atlases
 from tests.web import maps
 from tests.web.maps import enter, eventually, panel, picks, settled
 
+pytestmark = pytest.mark.full
+
 SHAPES = [(18, 4, 256), (30, 9, 8), (12, 12, 8), (6, 12, 8)]
 NAMES = [f"{layers}x{heads}" for layers, heads, _ in SHAPES]
 WINDOWS = [(1440, 900), (900, 700)]

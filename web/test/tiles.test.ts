@@ -1,3 +1,4 @@
+import { seenText } from "../src/panels/tiles/words";
 import { describe, expect, test, vi } from "vitest";
 import { UNIT, type TileCells } from "../src/source/wire";
 import { pixelsOf, readCell, seenOf, stepsOf, type Cells } from "../src/tiles/cells";
@@ -319,5 +320,12 @@ describe("the window of the lines", () => {
     expect(far).toEqual({ rows: 3936, columns: 0 });
     expect(inside(far, { side: "query", position: 4000 }, 0)).toBe(true);
     expect(inside(far, { side: "query", position: 4000 }, 3990)).toBe(false);
+  });
+});
+
+describe("the words beside the legend", () => {
+  test("say a share of what is in view, and that nothing is where nothing is", () => {
+    expect(seenText({ seen: 0.97, all: 1 })).toContain("97 % of the attention in view");
+    expect(seenText({ seen: 0, all: 0 })).toContain("no attention here");
   });
 });

@@ -24,4 +24,6 @@ export function holds({ rows, columns, strongest, mean, mass, sampled }: Reading
 
 /** Say how much of the attention in view has a colour that can be seen. */
 export const seenText = ({ seen, all }: { seen: number; all: number }): string =>
-  `at this zoom ${share(seen, all)} of the attention in view is above the faintest colour`;
+  all > 0
+    ? `at this zoom ${share(seen, all)} of the attention in view is above the faintest colour`
+    : "no attention here: these tokens do not look at each other";

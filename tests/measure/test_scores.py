@@ -239,3 +239,8 @@ def test_a_folder_that_cannot_be_written_to_is_measured_and_that_is_said(
     assert len(scores.kinds) == 36 and not (atlas.path / "scores.parquet").exists()
     assert "kind" in atlas.heads().columns
     assert "are not kept" in caplog.text and "Read-only file system" in caplog.text
+
+
+def test_vectors_that_are_equal_but_for_rounding_have_no_distance_dot_correlation() -> None:
+    count, mean, rounding = np.array(9.0), np.zeros(1), np.array([-1e-9])
+    assert np.isnan(MEASURES["distance-dot"].of.value((count, mean, mean, rounding, mean, mean)))

@@ -51,7 +51,8 @@ class DistanceDot(Accumulator):
 
     def value(self, state: State) -> Floats:
         count, _, _, aa, bb, ab = state
-        size = np.sqrt(aa * bb)
+        # Squares of almost equal numbers are zero but for rounding, and may come out below it.
+        size = np.sqrt(np.maximum(aa, 0) * np.maximum(bb, 0))
         return np.where((count > 2) & (size > 1e-12), ab / np.maximum(size, 1e-12), np.nan)
 
 

@@ -6,12 +6,14 @@
 
 Each step of a job runs in a process of its own, so that its peak memory is its own; plain pass and
 capture take turns. Shapes other than SmolLM2 have random weights: time does not depend on them.
-A step gets ten minutes. The plain pass runs the same batches, after one short pass to warm up.
+A step gets ten minutes; UMAP is for the GPU alone. The plain pass runs the same batches, after one
+short pass to warm up.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -186,13 +188,11 @@ def row(name: str, turns: int, smollm2: Path) -> str:
         best: dict[str, dict[str, float]] = {}
         for _ in range(turns):
             for step in STEPS[:3]:
-                for old in (folder / step).rglob("*") if (folder / step).is_dir() else ():
-                    if old.is_file():
-                        old.unlink()
+                shutil.rmtree(folder / step, ignore_errors=True)
                 figures = in_process(name, step, folder, smollm2)
                 if figures and (step not in best or figures["seconds"] < best[step]["seconds"]):
                     best[step] = figures
-        for step in STEPS[3:]:
+        for step in STEPS[3:] if JOBS[name].cuda else STEPS[3:4]:
             figures = in_process(name, step, folder, smollm2)
             if figures:
                 best[step] = figures
@@ -202,7 +202,7 @@ def row(name: str, turns: int, smollm2: Path) -> str:
     for step in STEPS[1:]:
         known = best.get(step)
         ratio = "" if known is None else f" ({known['seconds'] / plain_pass['seconds']:.2f} ×)"
-        cells.append("failed" if known is None else f"{known['seconds']:.2f}{ratio}")
+        cells.append("–" if known is None else f"{known['seconds']:.2f}{ratio}")
     for step in ("capture", "measure"):
         over = best.get(step, {"over": float("nan")})["over"] - (
             plain_pass["over"] if step == "capture" else 0

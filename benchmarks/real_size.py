@@ -115,10 +115,10 @@ def one_step(name: str, step: str, folder: Path, smollm2: Path) -> dict[str, flo
         plain(loaded, texts)
     elif step in ("capture", "none"):
         assert loaded is not None
-        kept = {"vectors": "none" if step == "none" else "all"}
-        path = folder / step
-        model = (loaded.model, loaded.processor)
-        aa.capture(model, texts, path=path, batch_size=BATCH, progress=False, **kept)  # type: ignore[arg-type]
+        aa.capture(
+            (loaded.model, loaded.processor), texts, path=folder / step, batch_size=BATCH,
+            progress=False, vectors="none" if step == "none" else "all",
+        )  # fmt: skip
     elif step == "measure":
         aa.open(folder / "capture").measure(progress=False)
     else:

@@ -68,19 +68,14 @@ def test_shards_in_any_order_and_with_gaps_become_the_same_bytes(
     assert contents(folder) == contents(calm)
 
 
-def test_shards_run_from_json_alone_in_other_processes_become_the_same_bytes(
-    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "engine", [Local(workers=2), Local(writers=3)], ids=["other processes", "several writers"]
+)
+def test_shards_become_the_same_bytes_wherever_they_run_and_are_written(
+    engine: Local, tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engines.ENGINES, "processes", lambda: Local(workers=2))
-    capture(tmp_path / "x.atlas", "processes")
-    assert contents(tmp_path / "x.atlas") == contents(calm)
-
-
-def test_shards_that_several_threads_write_become_the_same_bytes(
-    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(engines.ENGINES, "writers", lambda: Local(writers=3))
-    capture(tmp_path / "x.atlas", "writers")
+    monkeypatch.setitem(engines.ENGINES, "other", lambda: engine)
+    capture(tmp_path / "x.atlas", "other")
     assert contents(tmp_path / "x.atlas") == contents(calm)
 
 

@@ -21,7 +21,13 @@ from attention_atlas.models.encode import encode
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import load
 from attention_atlas.record.prove.shorten import LONG, SHORT, shortened
-from attention_atlas.record.prove.spot_check import ROWS, Lighten, draw_rows, spot_check
+from attention_atlas.record.prove.spot_check import (
+    ROWS,
+    Lighten,
+    draw_rows,
+    rows_each,
+    spot_check,
+)
 from attention_atlas.record.watch import pieces
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.recorder import Recorder
@@ -167,6 +173,32 @@ def test_a_fault_in_a_share_of_the_rows_is_found_as_often_as_stated(share: float
     together = (torch.arange(n) < share * n).expand(runs, n)
     assert abs(anywhere.gather(1, rows).any(1).double().mean() - stated) <= slack
     assert together.gather(1, rows).any(1).double().mean() >= stated - slack
+
+
+def test_a_batch_gives_rows_of_every_input() -> None:
+    assert [rows_each(inputs) for inputs in (1, 2, 3, 4, 8, 32)] == [16, 16, 10, 8, 4, 4]
+    texts = [text(N - index, index) for index in range(8)]
+    receipt = capture(*texts, batch_size=8).receipt
+    layers, tokens = SIZES["num_hidden_layers"], sum(N - index for index in range(8))
+    assert receipt.run.of == layers * tokens
+    # 4 rows of each of 8 inputs; of the last spans of the shorter ones a few rows are padding
+    assert layers * 8 * 3 <= receipt.run.compared <= layers * 8 * 4
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
+def test_a_fault_in_a_share_of_a_batch_is_found_as_often_as_stated(share: float) -> None:
+    """The same for 8 inputs together, whether all of them are wrong somewhere or only one is."""
+    n, inputs, runs = 200, 8, 4000
+    dice = torch.Generator().manual_seed(3)
+    rows = draw_rows(n, runs * inputs, dice, rows_each(inputs)).view(runs, inputs, -1)
+    drawn = torch.zeros(runs, inputs, n, dtype=torch.bool).scatter_(2, rows, True)
+    stated = 1 - (1 - share) ** (inputs * rows_each(inputs))
+    slack = 5 * np.sqrt(stated * (1 - stated) / runs)
+    first = torch.arange(n) < share * n
+    alone = torch.zeros(inputs, n, dtype=torch.bool)
+    alone[5] = torch.arange(n) < share * n * inputs
+    for wrong in (first.expand(inputs, n), alone):
+        assert (drawn & wrong).flatten(1).any(1).double().mean() >= stated - slack
 
 
 def test_rows_of_a_call_find_a_fault_of_few_rows_as_often_as_stated() -> None:

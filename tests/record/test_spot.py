@@ -13,7 +13,7 @@ from attention_atlas.record.prove.spot_check import Errors, Lighten, spot_check
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import layers_of
 
-B, H, G, N, D = 5, 4, 2, 7, 8
+B, H, G, N, D = 5, 4, 2, 6, 8
 
 
 def made(seed: int, **others: Any) -> Call:
@@ -69,7 +69,10 @@ def test_rows_of_a_right_call_are_right_and_show_its_rounding(kind: dict[str, An
     call = made(0, **kind)
     errors = checked(call)
     assert errors.output < 1e-5
-    assert (errors.rows, errors.of) == (B * N, B * N)  # N is below ROWS, so all rows are looked at
+    assert (errors.rows, errors.of) == (
+        B * N,
+        B * N,
+    )  # all rows: N is rows_each(B)
     by_hand = np.abs(weights_of(call) - weights_of(call, np.float16)).max()
     assert errors.rounding == pytest.approx(by_hand, rel=0.01)
 

@@ -1,6 +1,7 @@
 """What we write is what every safetensors reader reads."""
 
 import hashlib
+import json
 import zlib
 from pathlib import Path
 
@@ -62,3 +63,22 @@ def test_a_checksum_does_not_depend_on_how_the_bytes_arrive(sizes: list[int]) ->
         digest.update(bytes([number + 1]) * size)
     whole = b"".join(bytes([number + 1]) * size for number, size in enumerate(sizes))
     assert digest.hexdigest() == by_hand(whole)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=50),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(max_size=9), VALUES, max_size=5))
+def test_json_is_read_back_as_it_was(content: dict[str, object]) -> None:
+    assert json.loads(files.json_text(content)) == content
+
+
+def test_json_has_a_line_for_each_entry_and_one_for_a_list_of_numbers() -> None:
+    content = {"layers": [{"layer": 0, "heads": [1, 2]}, {"layer": 1}], "none": {}}
+    lines = ["{", ' "layers": [', "  {", '   "layer": 0,', '   "heads": [1, 2]', "  },",
+             '  {"layer": 1}', " ],", ' "none": {}', "}", ""]  # fmt: skip
+    assert files.json_text(content).split("\n") == lines

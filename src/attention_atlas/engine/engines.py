@@ -1,19 +1,18 @@
 """Which engines are there?"""
 
-import os
 from collections.abc import Callable
 
 from attention_atlas.engine.job import Engine
 from attention_atlas.engine.local import Local
 from attention_atlas.names.errors import InputError
+from attention_atlas.store.cores import cores
 
 _CORES_PER_WRITER = 4  # a thread that writes checks what it writes; the model needs cores too
 _MOST_WRITERS = 3
 
 
 def _local() -> Local:
-    cores = os.cpu_count() or 1
-    return Local(writers=max(1, min(_MOST_WRITERS, cores // _CORES_PER_WRITER)))
+    return Local(writers=max(1, min(_MOST_WRITERS, cores() // _CORES_PER_WRITER)))
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {"local": _local}

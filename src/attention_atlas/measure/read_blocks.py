@@ -4,7 +4,6 @@ The vectors of one layer and shard are at hand (`StoredAtlas.held_layer`, or tho
 is running); weights are recomputed from them for a few rows at a time, where `Computing` says.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from attention_atlas.measure.arrays import namespace
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.store import softmax
+from attention_atlas.store.cores import cores
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import UNBOUNDED, Form, Ints
 from attention_atlas.store.manifest import Layer
@@ -75,11 +75,7 @@ class Machine:
         """Count the threads that are worth it for layers of so many weights."""
         if weights < WORTH_A_THREAD:
             return 1
-        return 2 if self.device != "numpy" else min(_cores(), MOST_THREADS)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return 2 if self.device != "numpy" else min(cores(), MOST_THREADS)
 
 
 ALL_CORES = Machine()

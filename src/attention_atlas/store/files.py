@@ -40,6 +40,8 @@ class Numbers(Protocol):
 
 
 _CHUNK = 4 * 2**20
+_LINE = 120  # characters of a mapping that is written on one line
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TYPES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32",
     "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
@@ -98,7 +100,7 @@ def _explained(path: Path, problem: OSError) -> StoreError:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json_text(content)
 
     def write(part: Path) -> None:
         with part.open("w", encoding="utf-8") as file:
@@ -107,6 +109,30 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
             os.fsync(file.fileno())
 
     write_whole(path, write)
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return content as JSON, on lines short enough to read."""
+    return _lines(content, "\n") + "\n"
+
+
+def _lines(value: Any, line: str) -> str:
+    """Return a value as JSON, with mappings and lists of mappings on several lines.
+
+    Lists of numbers, and mappings that are short, stay on one line: Python's encoder is written in
+    C only for JSON without indents, and large models have a hundred thousand numbers in a list.
+    """
+    nested = isinstance(value, list | tuple) and any(isinstance(x, Mapping) for x in value)
+    if isinstance(value, Mapping):
+        plain = all(not isinstance(x, Mapping | list | tuple) for x in value.values())
+        nested = not plain or len(_ENCODER.encode(value)) > _LINE
+    if not nested:
+        return _ENCODER.encode(value)
+    inner = line + " "
+    if isinstance(value, Mapping):
+        entries = (f"{_ENCODER.encode(name)}: {_lines(value[name], inner)}" for name in value)
+        return "{" + inner + f",{inner}".join(entries) + line + "}"
+    return "[" + inner + f",{inner}".join(_lines(entry, inner) for entry in value) + line + "]"
 
 
 def write_table(path: Path, table: pa.Table) -> None:

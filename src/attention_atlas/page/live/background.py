@@ -28,6 +28,7 @@ from attention_atlas.page.wire.lab import (
     LabelVerdict,
 )
 from attention_atlas.page.wire.maps import Estimate, MapProgress
+from attention_atlas.store.cores import cores
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
 
@@ -74,9 +75,8 @@ class BackgroundWork:
         """Return the estimate of every map that can be computed; 2d and 3d cost about the same."""
         if not self.can_compute:
             return []
-        cores = os.cpu_count() or 1
         return [
-            Estimate(method, dims, round(estimate(self.atlas, method, cores), 1))
+            Estimate(method, dims, round(estimate(self.atlas, method, cores()), 1))
             for method in METHODS
             for dims in DIMS
         ]

@@ -5,10 +5,11 @@ lengths. So in every batch, rows of every layer are drawn at random, of every in
 are recomputed from the vectors that are kept, and what they move is compared with the output of the
 model's own attention. The same rows show whether fp16 is fine enough for the stored vectors.
 
-R rows of M keys cost R × M, in blocks, on the device of the model. One row is drawn from each of R
-equal spans of the queries, so a fault that touches a share p of a layer's rows is found with a
-probability of at least 1 − (1 − p)^R, and late rows are never left out. The errors are kept row by
-row: which rows are padding is known later.
+R rows of M keys cost R × M, in blocks, on the device of the model. A lone input gives 16 rows; a
+batch of several gives 32, or 4 of each input if that is more, so that short inputs cost little. One
+row is drawn from each of as many equal spans of an input's queries, so a fault that touches a share
+p of a layer's rows is found with a probability of at least 1 − (1 − p)^R, and late rows are never
+left out. The errors are kept row by row: which rows are padding is known later.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,9 @@ from attention_atlas.record.watch.call import (
     same_memory,
 )
 
-ROWS = 16  # of each sequence of a call
+ROWS = 16  # of each sequence of a call, at the most
+ROWS_TOGETHER = 32  # of all sequences of a call, unless that is
+LEAST_ROWS = 4  # of each at the least
 SEQUENCES = 32  # of one call: a picture may have thousands of windows
 LARGEST = 4_000_000  # weights at once
 STRONGEST = 8  # keys of a row that are compared again once they are on disk
@@ -89,10 +92,15 @@ def samples_of(call: Call, dice: torch.Generator, told: bool = False) -> tuple[S
     sequences = torch.arange(batch)
     if batch > SEQUENCES:
         sequences = torch.randperm(batch, generator=dice)[:SEQUENCES].sort().values
-    rows = draw_rows(n, len(sequences), dice)
+    rows = draw_rows(n, len(sequences), dice, rows_each(len(sequences)))
     sequences, rows = (drawn.to(call.query.device) for drawn in (sequences, rows))
     shown = _in_blocks(call, sequences, rows, told)
     return (Sample(batch, n, sequences, rows, *shown),)
+
+
+def rows_each(sequences: int) -> int:
+    """Return how many rows are drawn of each of so many sequences."""
+    return min(ROWS, max(LEAST_ROWS, ROWS_TOGETHER // sequences))
 
 
 def draw_rows(n: int, sequences: int, dice: torch.Generator, count: int = ROWS) -> Tensor:
@@ -111,6 +119,11 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
     def selected(x: Tensor) -> Tensor:
         return x if len(x) == 1 or whole else x[sequences]
 
+    def vectors(x: Tensor) -> Tensor:
+        # A product copies the vectors of several sequences: from (B, M, G, D), as models have
+        # them, slowly and each time, and not at all from (B, G, M, D).
+        return x if len(x) == 1 else selected(x).contiguous()
+
     def cut(term: Tensor | None) -> Tensor | None:  # rows may be shared, keys too many
         if term is None:
             return None
@@ -127,8 +140,8 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
     return replace(
         call,
         query=call.query[places, :, rows].transpose(1, 2),
-        key=selected(call.key),
-        value=selected(call.value),
+        key=vectors(call.key),
+        value=vectors(call.value),
         mask=mask,
         bias=cut(call.bias),
         causal=False,

@@ -33,6 +33,7 @@ _COMPOSED = {  # calls of other operations; seen whole in inference mode alone
     _ATEN._scaled_dot_product_attention_math.default,
     _ATEN.softmax.int,
 }
+_LOWEST = torch.finfo(torch.float16).min / 2  # a row below it sees no key
 _SOFTMAXES = {_ATEN._softmax.default, _ATEN._safe_softmax.default}
 
 
@@ -95,5 +96,13 @@ def with_unseen_rows(lse: Tensor, keys: int) -> Tensor:
     Such a row has equal weights for all keys, as if its logits were zero. The model's own number is
     about the lowest of its type (−65,504 or less), infinite or NaN.
     """
-    seen = (lse > torch.finfo(torch.float16).min / 2) & ~lse.isinf()
+    seen = (lse > _LOWEST) & ~lse.isinf()
     return lse.where(seen, math.log(keys) if keys else 0.0)
+
+
+def all_rows_seen(lse: Tensor) -> bool:
+    """Tell whether `with_unseen_rows` would change nothing."""
+    if not lse.numel():
+        return True
+    low, high = torch.stack(torch.aminmax(lse)).tolist()  # NaN if one of them is
+    return low > _LOWEST and high < math.inf

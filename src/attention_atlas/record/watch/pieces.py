@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import LayerCalls
-from attention_atlas.record.watch.log_sum_exp import with_unseen_rows
+from attention_atlas.record.watch.log_sum_exp import all_rows_seen, with_unseen_rows
 from attention_atlas.store.form import CAUSAL, FULL, Form, compress
 
 Term = npt.NDArray[np.float32] | npt.NDArray[np.bool_]
@@ -50,9 +50,13 @@ class Piece:
 
 @dataclass
 class Forms:
-    """A cache of forms by the tensors they came from, since most layers share one mask."""
+    """A cache of what the inputs of a batch share.
+
+    Forms are known by the tensors they came from, since most layers share one mask.
+    """
 
     _known: dict[Hashable, tuple[Form, Call]] = field(default_factory=dict)
+    _all_seen: dict[int, tuple[bool, Call]] = field(default_factory=dict)  # by the id of the call
 
     def of(self, call: Call, row: int, queries: Places, keys: Places) -> Form:
         """Return the form of input `row` of a call, without padding."""
@@ -62,6 +66,12 @@ class Forms:
             form = _form(call, row, queries, keys)
             self._known[key] = (form, call)  # keeps the tensors alive, so their addresses stay
         return self._known[key][0]
+
+    def all_seen(self, call: Call) -> bool:
+        """Tell whether every row of a call sees some key, by its log-sum-exp."""
+        if id(call) not in self._all_seen:
+            self._all_seen[id(call)] = (call.lse is None or all_rows_seen(call.lse), call)
+        return self._all_seen[id(call)][0]
 
 
 def _memory(tensor: Tensor | None) -> Hashable:
@@ -78,7 +88,7 @@ def pieces(
 ) -> list[Piece]:
     """Return the pieces of input `row` of a batch."""
     if len(layer.steps) > 1:
-        return [_joined(layer)]
+        return [_joined(layer, forms)]
     calls = layer.steps[0]
     if len(calls) == 1 and calls[0].query.shape[0] == batch:
         return [_piece(calls[0], row, queries, keys, forms)]
@@ -101,14 +111,15 @@ def _piece(call: Call, row: int, queries: Places, keys: Places, forms: Forms) ->
         form=forms.of(call, row, queries, keys),
         weights=None if call.weights is None else call.weights[row][:, queries][..., keys],
         output=None if call.output is None else call.output[row].transpose(0, 1)[:, queries],
-        lse=_lse(call, row, queries, keys),
+        lse=_lse(call, row, queries, keys, forms),
     )
 
 
-def _lse(call: Call, row: int, queries: Places, keys: Places) -> Tensor | None:
+def _lse(call: Call, row: int, queries: Places, keys: Places, forms: Forms) -> Tensor | None:
     if call.lse is None:
         return None
-    return with_unseen_rows(call.lse[row][:, queries], len(call.key[0, 0, keys]))
+    lse = call.lse[row][:, queries]
+    return lse if forms.all_seen(call) else with_unseen_rows(lse, len(call.key[0, 0, keys]))
 
 
 def _form(call: Call, row: int, queries: Places, keys: Places) -> Form:
@@ -145,7 +156,7 @@ def _term(call: Call, row: int) -> Term:
     return np.asarray(total.cpu().numpy())
 
 
-def _joined(layer: LayerCalls) -> Piece:
+def _joined(layer: LayerCalls, forms: Forms) -> Piece:
     """Join the steps of a generation into one piece; each adds its queries and newest keys."""
     if any(len(calls) > 1 or len(calls[0].query) > 1 for calls in layer.steps):
         raise CannotSplit
@@ -165,13 +176,13 @@ def _joined(layer: LayerCalls) -> Piece:
         form=compress(_stacked(calls, _additive, key.shape[1], cross, -np.inf)),
         weights=weights,
         output=None,
-        lse=_joined_lse(calls),
+        lse=_joined_lse(calls, forms),
     )
 
 
-def _joined_lse(calls: list[Call]) -> Tensor | None:
+def _joined_lse(calls: list[Call], forms: Forms) -> Tensor | None:
     everything = slice(None)
-    rows = [_lse(call, 0, everything, everything) for call in calls]
+    rows = [_lse(call, 0, everything, everything, forms) for call in calls]
     known = [part for part in rows if part is not None]
     return torch.cat(known, 1) if len(known) == len(rows) else None
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
@@ -37,6 +36,7 @@ class Setting:
     ):
         self.model, self.seed, self.gradients, self.free = model, seed, gradients, free
         self._names = _names_under(model, name)
+        self._modules = list(model.modules())  # found once: this is held for every batch
         self._torch_state = torch.Generator().manual_seed(seed).get_state()
         self._numpy_state = np.random.RandomState(seed).get_state()
         self._devices = sorted(
@@ -51,7 +51,7 @@ class Setting:
                 yield
                 return
             with (
-                _evaluating(self.model),
+                self._evaluating(),
                 self._random_numbers(),
                 torch.set_grad_enabled(self.gradients),
             ):
@@ -75,6 +75,17 @@ class Setting:
                 )
 
     @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        training = [module for module in self._modules if module.training]
+        for module in training:
+            module.training = False
+        try:
+            yield
+        finally:
+            for module in training:
+                module.training = True
+
+    @contextmanager
     def _random_numbers(self) -> Iterator[None]:
         numpy_before = np.random.get_state()
         with torch.random.fork_rng(self._devices):
@@ -86,18 +97,6 @@ class Setting:
                 yield
             finally:
                 np.random.set_state(numpy_before)
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    training = [module for module in model.modules() if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 def _names_under(model: PreTrainedModel, name: str) -> list[tuple[Any, str]]:

@@ -65,14 +65,16 @@ def test_a_checksum_does_not_depend_on_how_the_bytes_arrive(sizes: list[int]) ->
     assert digest.hexdigest() == by_hand(whole)
 
 
+NAMES = st.text(max_size=9)
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=50),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
-)  # fmt: skip
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=50),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+)
 
 
-@given(st.dictionaries(st.text(max_size=9), VALUES, max_size=5))
+@settings(max_examples=40)
+@given(st.dictionaries(NAMES, VALUES, max_size=5))
 def test_json_is_read_back_as_it_was(content: dict[str, object]) -> None:
     assert json.loads(files.json_text(content)) == content
 

@@ -84,9 +84,14 @@ def texts_of(job: Job, loaded: Loaded) -> list[str]:
     dice = torch.Generator().manual_seed(1)
     texts = []
     for _ in range(job.texts):
-        picks = torch.randint(len(WORDS), (2 * job.tokens,), generator=dice).tolist()
-        ids = loaded.tokenizer(" ".join(WORDS[word] for word in picks))["input_ids"]
-        texts.append(loaded.tokenizer.decode(ids[: job.tokens], skip_special_tokens=True))
+        picks = torch.randint(len(WORDS), (job.tokens,), generator=dice).tolist()
+        words = [WORDS[word] for word in picks]
+        few, many = 1, len(words)
+        while few < many:  # as many words as fit; a text decoded again would have other tokens
+            middle = (few + many + 1) // 2
+            length = len(loaded.tokenizer(" ".join(words[:middle]))["input_ids"])
+            few, many = (middle, many) if length <= job.tokens else (few, middle - 1)
+        texts.append(" ".join(words[:few]))
     return texts
 
 

@@ -168,23 +168,28 @@ def test_alike_does_not_depend_on_the_basis_of_the_vectors() -> None:
         assert torch.allclose(torch.cdist(own, own), torch.cdist(other, other), atol=1e-6)
 
 
-def test_a_look_is_the_slope_of_the_divergence() -> None:
-    """Against autograd in float64, with all keys in every turn."""
+@pytest.mark.parametrize(("fall", "share"), [(2, 1.0), (1, 0.2)])
+def test_a_look_is_the_slope_of_the_divergence(fall: int, share: float) -> None:
+    """Against autograd in float64, with all keys in every turn; settled rows count for less."""
     dots = some(1, [10])
     found = find_looks(dots.queries, dots.keys, sight_of(dots, special=[0]), slice(0, 1))
-    gaze = make_gaze(found, 20)
+    gaze = make_gaze(found, 20).eager(1.5, fall, share)
     start = torch.randn(2, 20, generator=torch.Generator().manual_seed(2)).double()
     places = start.clone().requires_grad_()
     spread = places.var(1, unbiased=False).sum().sqrt().detach() / looks.RADIUS
     columns = gaze._columns(0)
     gap = (places[:, gaze.query, None] - places[:, gaze.key[columns].t()]) / spread
-    close = (1 + gap.square().sum(0)).log() * -looks.FALL
+    away = gap.square().sum(0).detach()  # (R, K), the strongest ordinary key first
+    close = (1 + gap.square().sum(0)).log() * -fall
     wanted, ordinary = gaze.pull[columns].t().double(), gaze.ordinary[columns].t() > 0
+    settled = ((away < away[:, :1]) & ordinary).sum(1) < looks.NEAR
+    assert settled.any() and not settled.all()
+    by_row = torch.where(settled, share, 1.0)
     loss = torch.zeros((), dtype=torch.float64)
-    for share, mask in ((1 - looks.WITH_SPECIAL, ordinary), (looks.WITH_SPECIAL, wanted > 0)):
+    for part, mask in ((1 - looks.WITH_SPECIAL, ordinary), (looks.WITH_SPECIAL, wanted > 0)):
         weight = (wanted * mask) / (wanted * mask).sum(1, keepdim=True)
         shown = close.masked_fill(~mask, -torch.inf).log_softmax(1)
-        loss = loss - share * (weight * shown.masked_fill(~mask, 0)).sum()
+        loss = loss - part * (weight * shown.masked_fill(~mask, 0)).sum(1) @ by_row.double()
     (slope,) = torch.autograd.grad(loss, places)
     small = 1e-4  # so short that the step is not held back
     step = gaze.step(start.float(), 0, small) / small

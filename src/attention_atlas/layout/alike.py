@@ -53,7 +53,13 @@ def _spread_one(places: Tensor) -> Tensor:
 
 
 def _root(vectors: Tensor) -> Tensor:
-    covariance = (vectors.transpose(1, 2) @ vectors).double() / vectors.shape[1]
-    value, direction = torch.linalg.eigh(covariance)
-    root: Tensor = direction * value.clamp_min(0).sqrt()[:, None]
-    return root.to(vectors.dtype)
+    """Find a matrix R with R Rᵀ the covariance of vectors; (heads, width, width).
+
+    Cholesky's, since eigenvectors of many heads take a GPU one call after another. What is added to
+    the diagonal lets a head have directions that no vector has.
+    """
+    vectors64 = vectors.double()
+    covariance = vectors64.transpose(1, 2) @ vectors64 / vectors.shape[1]
+    diagonal = covariance.diagonal(dim1=1, dim2=2)  # (heads, width), a view
+    diagonal += 1e-10 * diagonal.mean(1, keepdim=True) + 1e-30
+    return torch.linalg.cholesky(covariance).to(vectors.dtype)

@@ -29,7 +29,7 @@ from attention_atlas.layout.methods import DIMS
 from attention_atlas.layout.neighbours import best_partners, find_neighbours
 from attention_atlas.layout.sight import Sights
 
-ALIKE, ACROSS = 20, 15  # ties of each point
+ALIKE, ACROSS = 30, 15  # ties of each point
 ATTENDED_SUM, SPECIAL_SUM = 2.6, 1.2  # what the attended ties of a query add up to
 ATTENDED_BY, SPECIAL_BY, ACROSS_BY = 0.8, 0.1, 0.1  # strength of each kind
 LEAST = 1 / 64  # weaker ties are left out

@@ -2,17 +2,18 @@
 
 Of each query's row in its own input a few keys are looked at: the strongest ordinary ones, the
 strongest special ones, and some drawn evenly from all it sees. While a map is made, the map itself
-attends: a key at distance d has the weight 1 / (1 + d²)² of its row. Where the head puts more
+attends: a key at distance d has the weight (1 + d²)^−fall of its row. Where the head puts more
 weight on a key than the map does, query and key are drawn together, else pushed apart; this is the
 slope of the Kullback–Leibler divergence of the two rows (of some of the keys in each turn).
 
 What the head puts is taken from logits with mean 0 and spread 1 in each row, so that a head
 that looks at one key only and a head that looks everywhere both tell where all their keys belong.
-Special tokens are apart: ordinary keys are mostly compared among themselves, since a sink would
+A method may ask for sharper rows and a slower fall, and that a query whose strongest key is already
+among its nearest feels little more, so that like can settle with like (`LookForce.eager`). Special tokens are apart: ordinary keys are mostly compared among themselves, since a sink would
 hide them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from attention_atlas.layout.sight import Sight, SightBlock
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
 A_TURN = 24  # of the drawn ones, how many count in one turn
 SHARP = 4.0  # how much sharper the head's rows are than their logits of spread 1
-FALL = 2  # a key at distance d has weight (1 + d²)^−FALL
+NEAR = 2  # a row is settled if its strongest key is among so many nearest
 WITH_SPECIAL = 0.1  # share of a row's force in which special tokens count like others
 RADIUS = 6.0  # forces are computed on a map of this root mean square radius
 WHOLE = 2.0**32
@@ -122,10 +123,16 @@ class LookForce:
     pull: Tensor  # (K, R) exp(logit); 0 where not seen
     ordinary: Tensor  # (K, R) 1 or 0
     heads: int
+    fall: int = 2
+    settled: float = 1.0  # the share of its force that a settled row feels
 
     def renumbered(self, place: Tensor) -> "LookForce":
         """Return the same where row r has moved to place[r]."""
-        return LookForce(place[self.query], place[self.key], self.pull, self.ordinary, self.heads)
+        return replace(self, query=place[self.query], key=place[self.key])
+
+    def eager(self, sharper: float, fall: int, settled: float) -> "LookForce":
+        """Return the same with sharper rows, another fall, and less force on settled rows."""
+        return replace(self, pull=self.pull.pow(sharper), fall=fall, settled=settled)
 
     def step(self, axes: Tensor, turn: int, length: float, spread: Tensor | None = None) -> Tensor:
         """Get how far looking moves places (dims, rows); returns the same shape.
@@ -141,6 +148,8 @@ class LookForce:
             [axis[self.query] - axis.index_select(0, rows).view_as(key) for axis in axes]
         )  # (dims, K, R)
         pull = self._pull(gap / self._unit(axes, spread)[self.query], columns)
+        if self.settled < 1:
+            pull *= torch.where(self._is_settled(gap, columns), self.settled, 1.0)
         mass = torch.zeros_like(axes[0])
         moved = torch.zeros_like(axes)
         for to, value in zip((mass, *moved), (pull.abs(), *(gap * pull)), strict=True):
@@ -152,10 +161,15 @@ class LookForce:
         """Get how strongly each pair is drawn together, or pushed apart where negative: (K, R)."""
         ordinary, wanted = self.ordinary[columns], self.pull[columns]
         close = 1 / (1 + gap.square().sum(0))
-        shown = close.pow(FALL) * (wanted > 0)
+        shown = close.pow(self.fall) * (wanted > 0)
         excess = (1 - WITH_SPECIAL) * _excess(wanted * ordinary, shown * ordinary)
         excess += WITH_SPECIAL * _excess(wanted, shown)
-        return excess * close * (2 * FALL)
+        return excess * close * (2 * self.fall)
+
+    def _is_settled(self, gap: Tensor, columns: Tensor) -> Tensor:
+        """Tell which queries have their strongest key among the nearest ordinary ones: (R,)."""
+        away = gap.square().sum(0)  # (K, R); the strongest ordinary key comes first
+        return ((away < away[0]) & (self.ordinary[columns] > 0)).sum(0) < NEAR
 
     def _columns(self, turn: int) -> Tensor:
         """Choose the strongest columns and some of the drawn ones, others in each turn."""

@@ -36,10 +36,11 @@ OTHERS = 5  # points that push a point in one step
 EPOCHS = 200
 JOINED_STEPS = 2000  # of a map made of attention
 FORCE = 4.0  # forces are cut at this size
-PULL = 0.5  # of its weight, what a point feels in one step at most
+PULL, JOINED_PULL = 0.5, 0.25  # of its weight, what a point feels in one step at most
 LOOK_EVERY = 2  # epochs
 LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
+EAGER = (1.5, 1, 0.2)  # how much sharper rows are, how weights fall, what settled rows feel
 
 
 def lay_out(
@@ -61,7 +62,8 @@ def lay_out(
     begin = joined.start[..., :dims] if joined else pca(points, dims)
     start = _start(begin, numbers)[:, order]
     graph = near.graph if isinstance(near, AttentionGraph) else _nearest_graph(near)
-    course = Course(rounds(graph, heads, numbers), crowds, epochs, joined.gaze if joined else None)
+    gaze = joined.gaze.eager(*EAGER) if joined else None
+    course = Course(rounds(graph, heads, numbers), crowds, epochs, gaze)
     moved = _settle(start, _shuffled(course, order), numbers)
     places = torch.empty_like(start)
     places[:, order] = moved
@@ -148,7 +150,8 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
     points, around, epochs = places.shape[1], course.around, course.epochs
     parts = course.parts
     share = around.weight / parts
-    pace = share * (PULL / (2 * share)).clamp_max(1.0)  # (heads, points)
+    most = JOINED_PULL if course.gaze else PULL
+    pace = share * (most / (2 * share)).clamp_max(1.0)  # (heads, points)
     shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
     rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
     if places.is_cuda and has_triton():

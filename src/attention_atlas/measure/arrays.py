@@ -5,6 +5,7 @@ A measure is written once. It calls functions that both libraries have under one
 functions let go of the interpreter, so a few threads of them use all cores; torch is for GPUs.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,26 @@ def zeros(array: Any, shape: tuple[int, ...]) -> Any:
 def as_numpy(array: Any) -> npt.NDArray[Any]:
     """Copy an array of either library to NumPy."""
     return np.asarray(array if namespace(array) is np else array.cpu().numpy())
+
+
+def all_as_numpy(states: Sequence[tuple[Any, ...]]) -> list[tuple[npt.NDArray[Any], ...]]:
+    """Copy the arrays of several states to NumPy; those of a GPU in one copy, as float64."""
+    far = [array for state in states for array in state if getattr(array, "is_cuda", False)]
+    copies = iter(_in_one_copy(far) if far else ())
+    return [
+        tuple(
+            next(copies) if getattr(array, "is_cuda", False) else as_numpy(array) for array in state
+        )
+        for state in states
+    ]
+
+
+def _in_one_copy(tensors: Sequence[Any]) -> list[npt.NDArray[Any]]:
+    xp = namespace(tensors[0])
+    flat = as_numpy(xp.cat([tensor.reshape(-1).to(xp.float64) for tensor in tensors]))
+    ends = np.cumsum([tensor.numel() for tensor in tensors])
+    parts = zip(np.split(flat, ends[:-1]), tensors, strict=True)
+    return [part.reshape(tuple(tensor.shape)) for part, tensor in parts]
 
 
 def inner(left: Any, right: Any) -> Any:

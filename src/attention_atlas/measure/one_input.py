@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
-from attention_atlas.measure.arrays import Floats
+from attention_atlas.measure.arrays import Floats, all_as_numpy
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.row_block import RowBlock
@@ -68,5 +68,5 @@ class _Running:
         self._states = states
 
     def values(self) -> list[Floats]:
-        both = zip(self._accumulators, self._states, strict=True)
-        return [accumulator.read(state) for accumulator, state in both]
+        both = zip(self._accumulators, all_as_numpy(self._states), strict=True)
+        return [accumulator.value(state) for accumulator, state in both]

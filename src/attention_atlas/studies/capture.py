@@ -72,11 +72,13 @@ def run_measured(asked: "Mapping[str, Any]") -> "MeasuredShard":
 
     run = start_shard(asked)
     whole = run.contents(everything=True)
-    return MeasuredShard(run.contents(), measure_contents(whole, run.plan))
+    device = run.loaded.model.device.type
+    return MeasuredShard(run.contents(), measure_contents(whole, run.plan, device))
 
 
-def measure_contents(whole: "Contents", plan: Any) -> "Contents":
+def measure_contents(whole: "Contents", plan: Any, device: str = "cpu") -> "Contents":
     """Measure all inputs of a shard in memory; returns the scores, and the names of measures."""
+    from attention_atlas.measure.read_blocks import find_machine
     from attention_atlas.measure.shards import Meter
     from attention_atlas.names.errors import InputError
     from attention_atlas.store.held_shard import HeldShard
@@ -84,7 +86,7 @@ def measure_contents(whole: "Contents", plan: Any) -> "Contents":
 
     held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"])
     try:
-        meter = Meter(held, seed=plan.capturing.seed)
+        meter = Meter(held, seed=plan.capturing.seed, machine=find_machine(device))
     except InputError:  # inputs of a single token: no head has anything to choose
         return Contents()
     measures = {layer.stem: [measure.name for measure in layer.measures] for layer in meter.layers}

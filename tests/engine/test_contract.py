@@ -3,6 +3,8 @@
 Ray takes half a minute to start, so its side is marked full.
 """
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,3 +123,32 @@ def test_a_machine_that_the_cluster_does_not_have_is_named(
     job = Job("0", "tests.engine.jobs:made", {"number": 0}, gpus=4)
     with pytest.raises(AtlasError, match="no machine of the cluster has 1 CPU and 4 GPU"):
         Cluster().run([job], lambda job, result: None)
+
+
+OUT_OF_MEMORY = """
+import ray
+ray.init(
+    address="local", num_cpus=1, object_store_memory=80 * 2**20, include_dashboard=False,
+    log_to_driver=False, logging_level="error",
+    _system_config={"memory_usage_threshold": 0.001, "memory_monitor_refresh_ms": 100},
+)
+from attention_atlas.engine.cluster import Cluster
+from attention_atlas.engine.job import Job
+from attention_atlas.names.errors import AtlasError
+try:
+    Cluster(workers=1).run([Job("0", "time:sleep", 60)], lambda job, result: None)
+except AtlasError as problem:
+    print(problem)
+"""
+
+
+@pytest.mark.full
+def test_a_machine_without_memory_is_the_reason_that_is_told() -> None:
+    """Ray is told that a thousandth of the memory is all there is, so it ends every worker."""
+    command = [sys.executable, "-c", OUT_OF_MEMORY]
+    for _ in range(3):  # Ray gives itself 30 s to start, too little on a busy machine
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "timed out during startup" not in run.stderr:
+            break
+    assert "job 0 was given up: 3 workers died" in run.stdout, run.stderr
+    assert "their machine ran out of memory; start fewer workers" in run.stdout

@@ -47,7 +47,7 @@ def _init(ray: Any, address: str) -> None:
         ray.init(
             address=address, include_dashboard=False, log_to_driver=False, logging_level="error"
         )
-    except (ConnectionError, OSError, RuntimeError, ValueError) as problem:
+    except Exception as problem:  # some of Ray's are of no kind of their own
         raise AtlasError(_unreachable(address, _first_line(problem))) from problem
 
 

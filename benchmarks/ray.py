@@ -22,6 +22,7 @@ import torch
 
 import attention_atlas as aa
 from attention_atlas.engine.cluster import Cluster
+from attention_atlas.engine.connect import start
 from attention_atlas.engine.job import Engine, Job
 from attention_atlas.engine.local import Local
 from attention_atlas.store.parts import Contents, Journal
@@ -101,7 +102,7 @@ def steps(folder: Path, engine: Engine, texts: list[str]) -> dict[str, float]:
         )
     )  # fmt: skip
     atlas = aa.open(folder)
-    asked = {"device": "cpu", "progress": False, "engine": engine}
+    asked: dict[str, Any] = {"device": "cpu", "progress": False, "engine": engine}
     times["layout"] = timed(lambda: atlas.layout("umap", tokens=1_000, **asked))
     times["measure"] = timed(lambda: atlas.measure(**asked))
     return times
@@ -127,8 +128,7 @@ def main() -> None:
     import ray
 
     options = {"address": "local", "num_cpus": 2, "object_store_memory": 2**30}
-    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    begin = timed(lambda: ray.init(**options, **quiet))
+    begin = timed(lambda: start(ray, **options))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         alone = {"start Ray, s": begin, **parts(folder)}

@@ -57,14 +57,14 @@ class Capture:
         from attention_atlas.models.load import load
         from attention_atlas.models.loading import Loading
         from attention_atlas.record.write.options import Capturing
-        from attention_atlas.studies.stream import Stream
+        from attention_atlas.studies.streamed import StreamedModel
 
         self.columns = [column] if second_column is None else [column, second_column]
         self.measures = _measures(scores)
         self.vectors = _vectors(vectors)
         capturing = Capturing(batch_size=batch_size, truncate=truncate, seed=seed)
         capturing.check()
-        self.stream = Stream(load(model, tokenizer, **vars(Loading(**loading))), capturing)
+        self.stream = StreamedModel(load(model, tokenizer, **vars(Loading(**loading))), capturing)
 
     def __call__(self, batch: Mapping[str, Column]) -> dict[str, Column]:
         """Run the model over one batch of rows; returns the batch with more columns."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-ATTEMPTS = 4  # Ray gives itself 30 s to start, too little on a busy machine
+from attention_atlas.engine.connect import start
 
 
 @pytest.fixture(scope="session")
@@ -19,23 +19,7 @@ def ray() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         import ray
 
-        if not any(_started(ray) for _ in range(ATTEMPTS)):
-            pytest.fail("Ray did not start")
+        start(ray, address="local", num_cpus=2, object_store_memory=100 * 2**20)
+        gc.collect()  # processes of a failed start warn when they are forgotten
     yield ray
     ray.shutdown()
-
-
-def _started(ray: Any) -> bool:
-    try:
-        ray.init(
-            address="local", num_cpus=2, object_store_memory=100 * 2**20, include_dashboard=False,
-            log_to_driver=False, logging_level="error",
-        )  # fmt: skip
-    except Exception as problem:
-        if "timed out during startup" not in str(problem):
-            raise
-    else:
-        return True
-    ray.shutdown()
-    gc.collect()  # its processes warn when they are forgotten
-    return False

@@ -5,7 +5,6 @@ Ray takes half a minute to start, so its side is marked full.
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,10 @@ from attention_atlas.engine.local import Local
 from attention_atlas.names.errors import AtlasError, InputError, StoreError
 from tests.engine.jobs import jobs, part
 
-Start = Callable[[], Engine]
-ENGINES = {
-    "local": lambda: Local(),
-    "local, two processes": lambda: Local(workers=2),
-    "ray": lambda: Cluster(workers=2),
+ENGINES: dict[str, Engine] = {
+    "local": Local(),
+    "local, two processes": Local(workers=2),
+    "ray": Cluster(workers=2),
 }
 
 
@@ -32,7 +30,7 @@ ENGINES = {
 def engine(request: pytest.FixtureRequest) -> Engine:
     if request.param == "ray":
         request.getfixturevalue("ray")
-    return ENGINES[request.param]()
+    return ENGINES[request.param]
 
 
 def test_every_job_is_done_once_and_returns_what_it_made(engine: Engine) -> None:
@@ -107,7 +105,11 @@ def test_large_results_come_by_the_shared_folder_which_is_left_empty(
 
     journal = Journal(tmp_path / "parts")
     engine = Cluster(workers=2, shared=f"{scheme}{tmp_path / 'shared'}")
-    engine.run(jobs("part", 3, large=True), lambda job, part: journal.add(int(job.name), part))
+
+    def done(job: Job, result: Any) -> None:
+        journal.add(int(job.name), result)
+
+    engine.run(jobs("part", 3, large=True), done)
     assert [journal.arrays(n)["wide"][0, 0] for n in range(3)] == [0, 1, 2]
     assert list((tmp_path / "shared").iterdir()) == []
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,12 +69,12 @@ def calm(made_once: MadeOnce) -> Path:
 
 
 def workers() -> list[psutil.Process]:
-    """The processes in which jobs of ours run now."""
+    """The processes of our cluster in which jobs run now."""
     found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or [""]
-        if words[0].startswith("ray::RayWorker.run"):
-            found.append(process)
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "".join(process.cmdline()[:1]).startswith("ray::RayWorker.run"):
+                found.append(process)
     return found
 
 
@@ -116,6 +116,7 @@ def test_capture_layout_and_measure_with_a_killed_worker_each_are_the_same_bytes
         layout_atlas(atlas, Options("umap", tokens=40), progress=False, engine=engine)
     with one_killed(some(folder, "scores*.parts/*.json")) as third:
         atlas.measure(progress=False, engine=engine)
+    # Each was killed while its workers had jobs, after the first result and before the last.
     assert [len(killed) for killed in (first, second, third)] == [1, 1, 1]
     assert contents(folder) == contents(calm)
 

@@ -1,5 +1,6 @@
 """A model inside somebody's Ray Data pipeline gives what an atlas of the same texts has."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,11 @@ def test_a_column_that_is_missing_is_named() -> None:
 @pytest.mark.filterwarnings("ignore")  # Ray Data warns of its own settings
 def test_ray_data_runs_it_and_writes_what_it_returns(ray: Any, tmp_path: Path) -> None:
     import pandas as pd
-    import ray.data
 
+    import_module("ray.data")
     ray.data.DataContext.get_current().enable_progress_bars = False
     dataset = ray.data.from_items([{"text": text, "id": n} for n, text in enumerate(TEXTS * 4)])
-    options = {"model": "builtin:gpt", "device": "cpu", "vectors": ["query"]}
+    options: dict[str, Any] = {"model": "builtin:gpt", "device": "cpu", "vectors": ["query"]}
     done = dataset.map_batches(
         aa.ray.Capture, fn_constructor_kwargs=options, batch_size=4, concurrency=(1, 2), num_cpus=1
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from attention_atlas.names.errors import AtlasError, InputError
 
+_ATTEMPTS = 3
 _PATIENCE = 5.0  # seconds for the first answer of a cluster
 _PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\s]+?)\]?:(?P<port>\d{1,5})")
 
@@ -44,11 +45,25 @@ def _init(ray: Any, address: str) -> None:
     if address not in ("auto", "local"):
         _refuse_unreachable(address)
     try:
-        ray.init(
-            address=address, include_dashboard=False, log_to_driver=False, logging_level="error"
-        )
+        start(ray, address=address)
     except Exception as problem:  # some of Ray's are of no kind of their own
         raise AtlasError(_unreachable(address, _first_line(problem))) from problem
+
+
+def start(ray: Any, **options: Any) -> None:
+    """Start Ray or connect to it, quietly.
+
+    It gives itself 30 seconds to start, which is too little on a busy machine.
+    """
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    for attempt in range(_ATTEMPTS):
+        try:
+            ray.init(**quiet, **options)
+            return
+        except Exception as problem:
+            if "timed out during startup" not in str(problem) or attempt == _ATTEMPTS - 1:
+                raise
+        ray.shutdown()
 
 
 def _refuse_unreachable(address: str) -> None:

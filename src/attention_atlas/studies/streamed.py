@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attention_atlas.store.parts import Contents
 
 
-class Stream:
+class StreamedModel:
     """A loaded model, and the plan of its first batch."""
 
     def __init__(self, loaded: "Loaded", capturing: "Capturing"):

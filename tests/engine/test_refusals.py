@@ -93,6 +93,12 @@ def test_options_of_ray_are_not_taken_by_local() -> None:
         find_engine(EngineOptions(address="auto"))
 
 
+@pytest.mark.parametrize("wrong", [3, None, Cluster])
+def test_what_is_no_engine_is_named(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"the engine is a .*; give local or ray, or an engine"):
+        find_engine(wrong)
+
+
 def test_options_reach_the_engine() -> None:
     asked = EngineOptions("ray", "head:6379", 8, "/nfs/tmp")
     assert find_engine(asked) == Cluster("head:6379", 8, "/nfs/tmp")

@@ -34,8 +34,13 @@ def find_engine(asked: "str | EngineOptions | Engine") -> Engine:
     Its `done` may run in several threads at once.
     """
     options = EngineOptions(asked) if isinstance(asked, str) else asked
-    if not isinstance(options, EngineOptions):
+    if isinstance(options, Engine) and not isinstance(options, type):
         return options
+    if not isinstance(options, EngineOptions):
+        raise InputError(
+            f"the engine is a {type(asked).__name__}; give {' or '.join(ENGINES)}, or an engine "
+            "such as aa.ray.Cluster(workers=8)"
+        )
     if options.engine not in ENGINES:
         raise InputError(
             f"no engine is named {options.engine!r}; the engines are: {', '.join(ENGINES)}"

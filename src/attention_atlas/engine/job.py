@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Job:
 Done = Callable[[Job, Any], None]
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A way to run jobs that do not depend on each other."""
 

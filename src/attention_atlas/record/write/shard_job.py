@@ -26,9 +26,13 @@ def shard_jobs(
     text = plan.to_json()
     gpus, threads = gpu_count(corpus.loaded.model), torch.get_num_threads()
     for shard in shards:
-        inputs = as_json([corpus.given[number] for number in range(*plan.shards[shard])])
-        asked = {"held": key, "plan": text, "shard": shard, "inputs": inputs, "threads": threads}
-        yield Job(str(shard), work, asked, gpus, cpus=1 if gpus else threads, large=True)
+        given = [corpus.given[number] for number in range(*plan.shards[shard])]
+        asked = {
+            "held": key, "plan": text, "shard": shard, "inputs": as_json(given), "threads": threads
+        }  # fmt: skip
+        # The caller saves the pictures of a shard, so it keeps its tables in hand.
+        large = not any(item.images for item in given)
+        yield Job(str(shard), work, asked, gpus, cpus=1 if gpus else threads, large=large)
 
 
 def gpu_count(model: Any) -> int:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attention_atlas import ray
     from attention_atlas.atlas import Atlas, capture
     from attention_atlas.atlas import open_atlas as open
     from attention_atlas.edits.ablate import ablate
@@ -74,10 +75,12 @@ __all__ = [
     "patch",
     "patching",
     "pattern",
+    "ray",
     "scale",
 ]
 
-# Where each public name lives; loaded when first asked for, so that importing costs nothing.
+# Where each public name lives (without a name: the module itself); loaded when first asked for, so
+# that importing costs nothing.
 _HOMES = {
     "Atlas": ("atlas", "Atlas"),
     "AtlasError": ("names.errors", "AtlasError"),
@@ -108,6 +111,7 @@ _HOMES = {
     "patch": ("edits.patch", "patch"),
     "patching": ("lab.patching.study", "patching"),
     "pattern": ("edits.pattern", "pattern"),
+    "ray": ("ray", ""),
     "scale": ("edits.scale", "scale"),
 }
 
@@ -116,7 +120,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'attention_atlas' has no attribute {name!r}")
     module, attribute = _HOMES[name]
-    return getattr(import_module(f"attention_atlas.{module}"), attribute)
+    home = import_module(f"attention_atlas.{module}")
+    return getattr(home, attribute) if attribute else home
 
 
 def __dir__() -> list[str]:

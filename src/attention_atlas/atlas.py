@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from attention_atlas.engine.job import Engine
 from attention_atlas.store.maps import Map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
@@ -42,14 +43,16 @@ class Atlas(StoredAtlas):
         seed: int = 0,
         device: str = "auto",
         progress: bool = True,
+        engine: str | Engine = "local",
     ) -> Map:
         """Lay out all queries and keys of every head, if not done yet; returns map and fidelity."""
+        from attention_atlas.engine.engines import find_engine
         from attention_atlas.layout.device import chosen_device
         from attention_atlas.layout.plan import Options
         from attention_atlas.layout.run import layout_atlas
 
         options = Options(method, dims, joint, tokens, sampling, seed, chosen_device(device))
-        return layout_atlas(self, options, progress)
+        return layout_atlas(self, options, progress, find_engine(engine))
 
     def place_all(
         self,
@@ -117,7 +120,7 @@ def capture(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = True,
-    engine: str = "local",
+    engine: str | Engine = "local",
     **options: Any,
 ) -> Atlas:
     """Run a model over inputs and store its attention; returns the atlas.

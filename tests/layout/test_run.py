@@ -11,6 +11,7 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
+from attention_atlas.engine.local import Local
 from attention_atlas.layout import chunk, device, run
 from attention_atlas.layout.plan import Options, plan
 from attention_atlas.layout.run import Layout, layout_atlas
@@ -76,10 +77,10 @@ def test_a_killed_layout_goes_on_where_it_stopped(
 
 
 def test_processes_give_the_same_map_as_one(atlas: Atlas, tmp_path: Path) -> None:
-    alone = layout_atlas(atlas, Options("pca"), progress=False, workers=1)
+    alone = layout_atlas(atlas, Options("pca"), progress=False, engine=Local(1))
     path = atlas.path / "layouts" / "pca-2d.safetensors"
     path.rename(tmp_path / "alone.safetensors")
-    shared = layout_atlas(atlas, Options("pca"), progress=False, workers=2)
+    shared = layout_atlas(atlas, Options("pca"), progress=False, engine=Local(2))
     for name, group in alone.groups.items():
         assert (shared.groups[name].places == group.places).all()
 
@@ -153,7 +154,7 @@ def test_a_head_with_nan_has_no_map_and_the_others_do(
         return vectors
 
     monkeypatch.setattr(type(atlas), "layer_vectors", broken)
-    made = layout_atlas(atlas, Options("pca"), progress=False, workers=1)
+    made = layout_atlas(atlas, Options("pca"), progress=False, engine=Local(1))
     assert made.options["not laid out"].startswith("L1H1: vectors with NaN")
     assert np.isnan(list(made.of("L1H1")[1].values())).all()
     assert (made.of("L1H1")[0] == made.of("L1H1")[0][0]).all()

@@ -39,6 +39,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 class Backwards:
     """Runs the last job first, and is killed before it comes to the second."""
 
+    apart = False
+
     def run(self, jobs: Iterable[Job], done: Done) -> None:
         for job in sorted(jobs, key=lambda job: -int(job.name)):
             assert json.loads(json.dumps(job.asked)) == job.asked
@@ -58,7 +60,7 @@ def test_shards_in_any_order_and_with_gaps_become_the_same_bytes(
     tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "x.atlas"
-    monkeypatch.setitem(engines.ENGINES, "backwards", Backwards)
+    monkeypatch.setitem(engines.ENGINES, "backwards", lambda _: Backwards())
     with pytest.raises(KeyboardInterrupt):
         capture(folder, "backwards")
     there = {path.stem for path in (folder / "parts").glob("*.json")}
@@ -74,7 +76,7 @@ def test_shards_in_any_order_and_with_gaps_become_the_same_bytes(
 def test_shards_become_the_same_bytes_wherever_they_run_and_are_written(
     engine: Local, tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engines.ENGINES, "other", lambda: engine)
+    monkeypatch.setitem(engines.ENGINES, "other", lambda _: engine)
     capture(tmp_path / "x.atlas", "other")
     assert contents(tmp_path / "x.atlas") == contents(calm)
 

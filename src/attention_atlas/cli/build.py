@@ -6,6 +6,7 @@ import typer
 
 from attention_atlas.cli.arguments import Inputs, Model, Output, Overwrite
 from attention_atlas.cli.talk import resumable, say, summary
+from attention_atlas.engine.options import EngineOptions
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.models.loading import Loading
 from attention_atlas.names.errors import InputError
@@ -20,6 +21,7 @@ def build(
     reading: Reading,
     capturing: Capturing,
     loading: Loading,
+    running: EngineOptions,
     method: Annotated[
         str, typer.Option(help=f"{', '.join(METHODS)}; several with commas.")
     ] = "umap",
@@ -28,10 +30,13 @@ def build(
     overwrite: Overwrite = False,
 ) -> None:
     """Capture MODEL over INPUTS, lay out and measure every head. Resumes if interrupted."""
+    from attention_atlas.engine.engines import find_engine
     from attention_atlas.studies.build import Wanted
     from attention_atlas.studies.build import build as run
 
-    wanted = Wanted(_words(method), _numbers(dims), tokens, capturing.seed, loading.device)
+    wanted = Wanted(
+        _words(method), _numbers(dims), tokens, capturing.seed, loading.device, find_engine(running)
+    )
     options = {**keywords(reading), **keywords(capturing), **keywords(loading)}
     del options["seed"], options["device"]
     with resumable(output):

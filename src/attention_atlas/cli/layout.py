@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from attention_atlas.cli.arguments import Folder
+from attention_atlas.engine.options import EngineOptions
 from attention_atlas.layout.methods import METHODS
 
 COLUMNS = {
@@ -21,6 +22,7 @@ COLUMNS = {
 
 def layout(
     atlas: Folder,
+    running: EngineOptions,
     method: Annotated[str, typer.Option(help=f"The method: {', '.join(METHODS)}.")] = "umap",
     dims: Annotated[int, typer.Option(min=2, max=3)] = 2,
     joint: Annotated[
@@ -43,9 +45,13 @@ def layout(
 ) -> None:
     """Lay out all queries and keys of every head of an atlas. Resumes if interrupted."""
     from attention_atlas.atlas import open_atlas
+    from attention_atlas.engine.engines import find_engine
 
     opened = open_atlas(atlas)
-    placed = opened.layout(method, dims, joint=joint, tokens=tokens, seed=seed, device=device)
+    placed = opened.layout(
+        method, dims, joint=joint, tokens=tokens, seed=seed, device=device,
+        engine=find_engine(running),
+    )  # fmt: skip
     if "not laid out" in placed.options:
         print(f"not laid out: {placed.options['not laid out']}", file=sys.stderr)
     if all_tokens:

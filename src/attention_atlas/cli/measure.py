@@ -8,6 +8,7 @@ import typer
 
 from attention_atlas.cli.arguments import Folder
 from attention_atlas.cli.talk import say
+from attention_atlas.engine.options import EngineOptions
 from attention_atlas.models.loading import Loading
 from attention_atlas.names.options import keywords
 
@@ -15,6 +16,7 @@ from attention_atlas.names.options import keywords
 def measure(
     atlas: Folder,
     loading: Loading,
+    running: EngineOptions,
     model: Annotated[
         str | None, typer.Option(help="The captured model; adds scores that need it.")
     ] = None,
@@ -30,6 +32,7 @@ def measure(
 ) -> None:
     """Score every head of an atlas and name its kind. Keeps what is already measured."""
     from attention_atlas.atlas import open_atlas
+    from attention_atlas.engine.engines import find_engine
     from attention_atlas.studies.measure import measure as run
 
     opened = open_atlas(atlas)
@@ -37,8 +40,9 @@ def measure(
     if opened.scores() is not None and not asked:
         say(f"{atlas} is measured already; to measure it again, add --again")
     scores = run(
-        opened, model, conllu=conllu, all_rows=all_rows, again=again, seed=seed, **keywords(loading)
-    )
+        opened, model, conllu=conllu, all_rows=all_rows, again=again, seed=seed,
+        engine=find_engine(running), **keywords(loading),
+    )  # fmt: skip
     if as_json:
         print(json.dumps(scores.measures, indent=1, ensure_ascii=False))
         return

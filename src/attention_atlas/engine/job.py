@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,8 @@ class Job:
     work: str  # "module:function"
     asked: Mapping[str, Any]
     gpus: int = 0
+    cpus: int = 1  # threads that it computes with
+    large: bool = False  # its result may be left in a shared folder
 
     def run(self) -> Any:
         """Call the function in this process and return its result."""
@@ -24,12 +26,18 @@ class Job:
 Done = Callable[[Job, Any], None]
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A way to run jobs that do not depend on each other."""
+
+    @property
+    def apart(self) -> bool:
+        """Tell whether jobs run in other processes, which get nothing but their JSON."""
 
     def run(self, jobs: Iterable[Job], done: Done) -> None:
         """Run all jobs in any order; pass each result to `done`.
 
-        `done` runs in the caller's process, for one job at a time unless the engine has several
-        writers. An exception from a job or from `done` ends the run and is raised here.
+        A result is JSON, a `Contents`, or several of these by name. `done` runs in the caller's
+        process, for one job at a time unless the engine has several writers. An exception from a
+        job or from `done` ends the run and is raised here.
         """

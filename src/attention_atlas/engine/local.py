@@ -7,7 +7,6 @@ processes, each with its own Python; a free worker takes the next job.
 """
 
 import json
-import pickle
 import subprocess
 import sys
 from collections import deque
@@ -19,6 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from attention_atlas.engine.job import Done, Job
+from attention_atlas.engine.parcel import receive, unpack
 from attention_atlas.names.errors import AtlasError
 
 _STOPPED = "a worker process was stopped; run the same command again to resume"
@@ -28,12 +28,17 @@ _STOPPED = "a worker process was stopped; run the same command again to resume"
 class Local:
     """The engine that uses this machine alone."""
 
-    workers: int = 1
+    workers: int | None = None  # None: one, or as many as suit the work
     writers: int = 1  # threads that call `done` at the same time, with one worker
+
+    @property
+    def apart(self) -> bool:
+        """Tell whether jobs run in other processes."""
+        return self.workers is not None and self.workers > 1
 
     def run(self, jobs: Iterable[Job], done: Done) -> None:
         """Run all jobs in any order; pass each result to `done`."""
-        if self.workers == 1:
+        if self.workers is None or self.workers == 1:
             _run_here(jobs, done, self.writers)
         else:
             _run_apart(jobs, done, self.workers)
@@ -95,12 +100,10 @@ def _ask(process: "subprocess.Popen[bytes]", job: Job) -> object:
     try:
         process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
         process.stdin.flush()
-        problem, result = pickle.load(process.stdout)  # noqa: S301 - our own process wrote it
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError) as ended:
+        parcel = receive(process.stdout)
+    except (EOFError, BrokenPipeError) as ended:
         raise AtlasError(_STOPPED) from ended
-    if problem is not None:
-        raise problem
-    return result
+    return unpack(parcel)
 
 
 @contextmanager

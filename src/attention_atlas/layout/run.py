@@ -3,19 +3,21 @@
 Heads go through in chunks that fit the device. Each chunk is a job and its result a part of the
 journal, so a run that was killed resumes with those that are missing. On a GPU the vectors of the
 next chunk are read while one is computed. When all are there they
-become one file, put in place in one step. On a CPU there is one worker per core.
+become one file, put in place in one step. On a CPU there is one worker per core, or as many as an
+engine has.
 """
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from attention_atlas.engine.elsewhere import reach
 from attention_atlas.engine.held import held, holding
-from attention_atlas.engine.job import Job
+from attention_atlas.engine.job import Engine, Job
 from attention_atlas.engine.local import Local
 from attention_atlas.layout.chunk import ChunkVectors, make_chunk, read_vectors
 from attention_atlas.layout.device import one_thread
@@ -67,10 +69,13 @@ class Layout:
 
 
 def layout_atlas(
-    atlas: StoredAtlas, options: Options, progress: bool = True, workers: int | None = None,
+    atlas: StoredAtlas, options: Options, progress: bool = True, engine: Engine | None = None,
     watch: Watch = lambda done, total: None,
 ) -> Map:  # fmt: skip
-    """Read the map of an atlas if it is there with the same options, else make it."""
+    """Read the map of an atlas if it is there with the same options, else make it.
+
+    engine  where chunks run; by default on this machine, with as many workers as suit them
+    """
     options.check()
     path = atlas.path / "layouts" / f"{options.name}.safetensors"
     if path.exists():
@@ -89,7 +94,8 @@ def layout_atlas(
             watch(done, sum(map(_size, chunks)))
 
         report()
-        engine = Local(_workers(layout) if workers is None else workers)
+        if engine is None or (isinstance(engine, Local) and engine.workers is None):
+            engine = Local(_workers(layout))
         _run_missing(layout, chunks, journal, engine, report)
     assembled = _assembled(layout, chunks, journal)
     write_map(path, assembled)
@@ -107,26 +113,31 @@ def _workers(layout: Layout) -> int:
 
 
 def _run_missing(
-    layout: Layout, chunks: list[Chunk], journal: Journal, engine: Local, report: Callable[[], None]
-) -> None:
+    layout: Layout, chunks: list[Chunk], journal: Journal, engine: Engine,
+    report: Callable[[], None],
+) -> None:  # fmt: skip
     def done(job: Job, contents: Contents) -> None:
         journal.add(int(job.name), contents)
         report()
 
     with holding(layout) as key:
         asked = {
-            "held": key, "atlas": str(layout.atlas.path), "options": asdict(layout.options)
+            "held": key, "atlas": str(layout.atlas.path.resolve()),
+            "options": asdict(layout.options),
         }  # fmt: skip
         missing = journal.missing(len(chunks))
         parts = [
             {"task": task, "heads": [heads.start, heads.stop]}
             for task, heads in (chunks[number] for number in missing)
         ]
+        # Only a worker that runs all chunks in turn knows which it will get next.
+        next_parts = [None] * len(parts) if engine.apart else [*parts[1:], None]
+        gpus = int(layout.options.device != "cpu")
         jobs = [
             Job(str(number), "attention_atlas.layout.run:run_chunk", {
                 **asked, "chunk": part, "following": following,
-            })
-            for number, part, following in zip(missing, parts, [*parts[1:], None], strict=False)
+            }, gpus)
+            for number, part, following in zip(missing, parts, next_parts, strict=False)
         ]  # fmt: skip
         engine.run(jobs, done)
 
@@ -135,7 +146,9 @@ def run_chunk(asked: Mapping[str, Any]) -> Contents:
     """Lay out one chunk of heads; returns its arrays."""
 
     def make() -> Layout:
-        atlas, options = StoredAtlas.open(asked["atlas"]), Options(**asked["options"])
+        atlas, options = StoredAtlas.open(reach(asked["atlas"])), Options(**asked["options"])
+        if options.device != "cpu":  # a worker has its GPU to itself, under another number
+            options = replace(options, device=torch.device(options.device).type)
         return Layout(atlas, options, plan(atlas, options))
 
     layout = held(asked["held"], make)

@@ -4,7 +4,7 @@ They are added in the order of their shards, so the result is the same to the la
 order they arrive. Only sums, bootstrap replicas and counts are kept.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from attention_atlas.measure import boot
@@ -33,31 +33,44 @@ class LayerScores:
             self.tally.add(of_input, number)
 
 
+class Totals:
+    """The scores of each layer. Shards may arrive in any order; each is added in its turn."""
+
+    def __init__(self, layers: Sequence[MeasuredLayer], seed: int = 0):
+        self._totals, self._seed = [_empty(layer) for layer in layers], seed
+        self._waiting: dict[int, Callable[[], Partial]] = {}
+        self.turn = 0  # the shard that is added next
+
+    def add(self, shard: int, read: Callable[[], Partial]) -> None:
+        """Add a shard, and those that waited for it; `read` is called in its turn."""
+        self._waiting[shard] = read
+        while self.turn in self._waiting:
+            self._take(self.turn)
+            self.turn += 1
+
+    def finish(self) -> list[LayerScores]:
+        """Add the shards that still wait for one that is missing; returns all layers."""
+        for shard in sorted(self._waiting):
+            self._take(shard)
+        return self._totals
+
+    def _take(self, shard: int) -> None:
+        partial = self._waiting.pop(shard)()
+        for total in self._totals:
+            total.add(partial, self._seed)
+
+
 def join(
     layers: Sequence[MeasuredLayer], partials: Iterable[Partial], seed: int = 0
 ) -> list[LayerScores]:
     """Add up partials, which may arrive in any order; returns the scores of each layer."""
-    totals = [_empty(layer) for layer in layers]
-    for partial in _in_turn(partials):
-        for total in totals:
-            total.add(partial, seed)
-    return totals
+    totals = Totals(layers, seed)
+    for partial in partials:
+        totals.add(partial.shard, lambda partial=partial: partial)  # type: ignore[misc]
+    return totals.finish()
 
 
 def _empty(layer: MeasuredLayer) -> LayerScores:
     heads = layer.layer.heads
     columns = len(layer.measures) * heads
     return LayerScores(layer, boot.Mean(columns), boot.Sums(columns), Tally(heads))
-
-
-def _in_turn(partials: Iterable[Partial]) -> Iterator[Partial]:
-    """Yield partials by number of their shard; an early one waits for those before it."""
-    waiting: dict[int, Partial] = {}
-    turn = 0
-    for partial in partials:
-        waiting[partial.shard] = partial
-        while turn in waiting:
-            yield waiting.pop(turn)
-            turn += 1
-    for number in sorted(waiting):
-        yield waiting[number]

@@ -64,6 +64,7 @@ class Machine:
     device: str = "numpy"
     largest: int | None = None
     rows: int | None = MOST_ROWS
+    cores: int | None = None  # None: all
 
     def for_input(self, weights: int) -> Computing:
         """Choose where an input of so many weights is computed, and in what blocks."""
@@ -75,7 +76,7 @@ class Machine:
         """Count the threads that are worth it for layers of so many weights."""
         if weights < WORTH_A_THREAD:
             return 1
-        return 2 if self.device != "numpy" else min(cores(), MOST_THREADS)
+        return 2 if self.device != "numpy" else min(self.cores or cores(), MOST_THREADS)
 
 
 ALL_CORES = Machine()

@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
+from attention_atlas.engine.job import Engine
+from attention_atlas.engine.local import Local
 from attention_atlas.measure import boot
 from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.definition import ANY, Bounds, Measure, range_words
@@ -21,7 +23,8 @@ from attention_atlas.measure.kinds import KINDS
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.orders import order_rows
 from attention_atlas.measure.read_blocks import ALL_CORES, MOST_ROWS, Machine
-from attention_atlas.measure.resume import open_journal, partials
+from attention_atlas.measure.resume import open_journal
+from attention_atlas.measure.shard_jobs import measure_shards
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
 from attention_atlas.names.errors import StoreError
@@ -33,6 +36,7 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 _log = logging.getLogger("attention_atlas")
+_HERE = Local()
 _not_kept: WeakKeyDictionary[StoredAtlas, Scores] = WeakKeyDictionary()  # while the atlas is open
 CHANCES = {
     "shuffled": "the weights of each row shuffled among the keys it may see",
@@ -85,11 +89,13 @@ class Ready:
 def measure_atlas(
     atlas: StoredAtlas, extras: Sequence[Extra | Ready] = (), *, seed: int = 0, again: bool = False,
     progress: bool = True, keep: bool = True, machine: Machine = ALL_CORES,
+    engine: Engine = _HERE,
 ) -> Scores:  # fmt: skip
     """Read the scores of an atlas, or measure it if it has none; returns them with the extras.
 
     keep     write new scores into the folder; warns where it cannot be written to
     machine  what to compute with, and how many rows of a long input
+    engine   where the shards are measured
     """
     known = None if again else known_scores(atlas)
     if known is not None and not _as_asked(known.options, seed, machine):
@@ -101,7 +107,7 @@ def measure_atlas(
         atlas.need_vectors(every=True)
         meter = Meter(atlas, seed=seed, machine=machine)
         journal = open_journal(meter, again) if keep else None
-        known = _made(meter, progress, journal)
+        known = _made(meter, progress, journal, engine)
     scores = _with(known, atlas, extras, seed)
     if not (keep and _kept(atlas, scores)):
         _not_kept[atlas] = scores
@@ -137,11 +143,13 @@ def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
     return _made(Meter(atlas, seed=seed, only=inputs), False)
 
 
-def _made(meter: Meter, progress: bool, journal: Journal | None = None) -> Scores:
+def _made(
+    meter: Meter, progress: bool, journal: Journal | None = None, engine: Engine = _HERE
+) -> Scores:
     atlas, seed = meter.atlas, meter.seed
     count = atlas.manifest.inputs if meter.only is None else len(meter.only)
     with bar("measuring", count * len(meter.layers), progress) as draw:
-        layers = join(meter.layers, partials(meter, draw, journal), seed)
+        layers = measure_shards(meter, engine, draw, journal)
     rows = [row for layer in layers for row in score_rows(atlas, layer)]
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
     tokens = atlas.tokens()

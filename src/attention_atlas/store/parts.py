@@ -11,7 +11,7 @@ any order and any of them may be missing, so work that was interrupted resumes w
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,7 @@ import pyarrow as pa
 from safetensors.numpy import load_file
 
 from attention_atlas.store import files
+from attention_atlas.store.arrived import ARRAYS, Arrived, leave
 from attention_atlas.store.files import Array, Numbers
 
 
@@ -44,6 +45,24 @@ class Part:
     facts: dict[str, Any]
 
 
+def write_files(contents: Contents, path: Callable[[str], Path]) -> dict[str, Any]:
+    """Write the files of a part, each to the path of its name; return its entry."""
+    checksum = files.write_tensors(path(ARRAYS), contents.arrays)
+    for name, table in contents.tables.items():
+        files.write_table(path(f"{name}.parquet"), table)
+    return {
+        "rows": {name: table.num_rows for name, table in contents.tables.items()},
+        "bytes": path(ARRAYS).stat().st_size,
+        "checksum": checksum,
+        "facts": dict(contents.facts),
+    }
+
+
+def leave_part(shared: str, contents: Contents) -> Arrived:
+    """Write a part into a shared folder, for the caller to add."""
+    return leave(shared, lambda path: write_files(contents, path))
+
+
 class Journal:
     """A folder of parts that threads of one process, the caller, add to and read from."""
 
@@ -63,18 +82,19 @@ class Journal:
         """Return which of `count` parts are not done yet."""
         return [number for number in range(count) if number not in self.parts]
 
-    def add(self, number: int, contents: Contents) -> Part:
-        """Write a part to disk and return its entry."""
-        path = self.arrays_path(number)
-        checksum = files.write_tensors(path, contents.arrays)
-        for name, table in contents.tables.items():
-            files.write_table(self._path(number, f"{name}.parquet"), table)
-        entry: dict[str, Any] = {
-            "rows": {name: table.num_rows for name, table in contents.tables.items()},
-            "bytes": path.stat().st_size,
-            "checksum": checksum,
-            "facts": dict(contents.facts),
-        }
+    def add(self, number: int, contents: Contents | Arrived) -> Part:
+        """Write a part to disk, or move it from a shared folder; return its entry."""
+
+        def path(name: str) -> Path:
+            return self.arrays_path(number) if name == ARRAYS else self._path(number, name)
+
+        if isinstance(contents, Arrived):
+            for name in contents.checksums:
+                contents.place(name, path(name))
+            entry = dict(contents.entry)
+            contents.forget()
+        else:
+            entry = write_files(contents, path)
         files.write_json(self._path(number, "json"), entry)
         part = Part(number, **entry)
         with self._adding:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
+from attention_atlas.store.arrived import Arrived
 from attention_atlas.store.labels import LABELS
 from attention_atlas.store.manifest import NAME, Manifest, Shard
 from attention_atlas.store.parts import Contents, Journal, Part
@@ -65,7 +66,7 @@ class Writer:
             for part in self.parts
         )  # fmt: skip
 
-    def add(self, number: int, contents: Contents) -> None:
+    def add(self, number: int, contents: Contents | Arrived) -> None:
         """Write one shard; its tables are `inputs` and `tokens`."""
         self.journal.add(number, contents)
 

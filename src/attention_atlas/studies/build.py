@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.engine.engines import find_engine
+from attention_atlas.engine.job import Engine
 from attention_atlas.layout.device import chosen_device
 from attention_atlas.layout.methods import find_method
 from attention_atlas.layout.plan import Options
@@ -28,6 +30,7 @@ class Wanted:
     tokens: int = 5000
     seed: int = 0
     device: str = "auto"
+    engine: str | Engine = "local"
 
 
 def build(
@@ -38,8 +41,9 @@ def build(
     asked = wanted or Wanted()
     _check(asked)
     atlas = capture(
-        model, inputs, path=path, seed=asked.seed, device=asked.device, progress=progress, **options
-    )
+        model, inputs, path=path, seed=asked.seed, device=asked.device, progress=progress,
+        engine=asked.engine, **options,
+    )  # fmt: skip
     for step in STEPS:
         step(atlas, asked, progress)
     return atlas
@@ -56,12 +60,12 @@ def lay_out(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
                 method, dims, tokens=asked.tokens, seed=asked.seed,
                 device=chosen_device(asked.device),
             )  # fmt: skip
-            layout_atlas(atlas, options, progress)
+            layout_atlas(atlas, options, progress, find_engine(asked.engine))
 
 
 def measure(atlas: StoredAtlas, asked: Wanted, progress: bool) -> None:
     """Measure every head."""
-    measure_all(atlas, seed=asked.seed, progress=progress)
+    measure_all(atlas, seed=asked.seed, progress=progress, engine=asked.engine)
 
 
 STEPS: tuple[Callable[[StoredAtlas, Wanted, bool], None], ...] = (lay_out, measure)

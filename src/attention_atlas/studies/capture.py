@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attention_atlas.measure.shards import MeasuredLayer, Partial
-    from attention_atlas.record.write.measuring import MeasuredShard
     from attention_atlas.store.parts import Contents, Journal
 
 
@@ -65,15 +64,14 @@ class WhileCapturing:
         write_scores(atlas.path, atlas.manifest, made)
 
 
-def run_measured(asked: "Mapping[str, Any]") -> "MeasuredShard":
+def run_measured(asked: "Mapping[str, Any]") -> "dict[str, Contents]":
     """Run one shard of a plan and measure it; returns what it keeps, and its scores."""
-    from attention_atlas.record.write.measuring import MeasuredShard
     from attention_atlas.record.write.shard_job import start_shard
 
     run = start_shard(asked)
     whole = run.contents(everything=True)
     device = run.loaded.model.device.type
-    return MeasuredShard(run.contents(), measure_contents(whole, run.plan, device))
+    return {"contents": run.contents(), "scores": measure_contents(whole, run.plan, device)}
 
 
 def measure_contents(whole: "Contents", plan: Any, device: str = "cpu") -> "Contents":

@@ -10,6 +10,7 @@ from attention_atlas.store.relations import forget_relations, write_relations
 from attention_atlas.store.scores import Scores
 
 if TYPE_CHECKING:
+    from attention_atlas.engine.job import Engine
     from attention_atlas.measure.run import Extra
     from attention_atlas.models.load import Loaded
 
@@ -25,6 +26,7 @@ def measure(
     seed: int = 0,
     again: bool = False,
     progress: bool = True,
+    engine: "str | Engine" = "local",
     **loading: Any,
 ) -> Scores:
     """Measure every head, keep the scores in the atlas and return them.
@@ -34,7 +36,10 @@ def measure(
     all_rows measures every row of long inputs too, of which some thousand are drawn otherwise
     conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, overall
              and by relation (`atlas.relations()`)
+    engine   where shards are measured: "local", "ray", or an engine as in docs/cluster.md; what
+             needs a model runs here
     """
+    from attention_atlas.engine.engines import find_engine
     from attention_atlas.measure.read_blocks import find_machine
     from attention_atlas.measure.run import measure_atlas
 
@@ -57,7 +62,10 @@ def measure(
         if gradients:
             extras.append(_gradients(opened, loaded, seed))
     machine = find_machine(loading.get("device", "auto"), all_rows)
-    return measure_atlas(opened, extras, seed=seed, again=again, progress=progress, machine=machine)
+    return measure_atlas(
+        opened, extras, seed=seed, again=again, progress=progress, machine=machine,
+        engine=find_engine(engine),
+    )  # fmt: skip
 
 
 def label(

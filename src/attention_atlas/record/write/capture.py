@@ -14,8 +14,9 @@ from typing import Any
 
 from attention_atlas.edits.table import read_edits
 from attention_atlas.engine.engines import find_engine
+from attention_atlas.engine.job import Engine
 from attention_atlas.models.inputs import read_inputs
-from attention_atlas.models.load import load
+from attention_atlas.models.load import Loaded, load
 from attention_atlas.models.loading import Loading
 from attention_atlas.record.write.corpus import Corpus, without_broken_pictures
 from attention_atlas.record.write.measuring import Measuring
@@ -35,7 +36,7 @@ def capture(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = True,
-    engine: str = "local",
+    engine: str | Engine = "local",
     *,
     column: str | None = None,
     second_column: str | None = None,
@@ -64,6 +65,7 @@ def capture(
     truncate   cut inputs that are too long for the model instead of refusing them
     device_map, bits, adapter  as in docs/large-models.md
     edits      changes of the forward pass; `inputs` of an edit are numbers of these inputs
+    engine     where shards run: "local", "ray", or an engine as in docs/cluster.md
     vectors    whose vectors to keep: "all", "none", or "sample:20000", whole inputs drawn by `seed`
                until they have so many tokens; without "all" heads are measured while capturing
     measuring  what measures them
@@ -79,7 +81,7 @@ def capture(
     given, skipped = without_broken_pictures(read)
     corpus = Corpus(loaded, dict(enumerate(given)), truncate)
     folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
-    sent = _sent(model, tokenizer, loading)
+    sent = _sent(model, tokenizer, loading, loaded)
     request = Request(
         capturing, limit, skipped, sent, overwrite, progress, read_edits(edits), measuring
     )
@@ -90,11 +92,25 @@ def capture(
     return atlas
 
 
-def _sent(model: Any, tokenizer: Any, loading: Loading) -> dict[str, Any] | None:
-    """Return, as JSON, how another process loads this model; None if it was given as an object."""
+def _sent(model: Any, tokenizer: Any, loading: Loading, loaded: Loaded) -> dict[str, Any] | None:
+    """Return, as JSON, how another process loads this model; None if it was given as an object.
+
+    What "auto" stands for is found here, once for all machines. A worker has its GPUs to itself, so
+    they have other numbers there.
+    """
     if not all(isinstance(given, str | Path | None) for given in (model, tokenizer)):
         return None
-    asked = vars(loading) | {"model": str(model)}
+    asked = vars(loading) | {"model": _full(model)}
+    if loading.device_map is None:
+        asked["device"] = loaded.model.device.type
     if loading.dtype is not None:
         asked["dtype"] = str(loading.dtype).removeprefix("torch.")
-    return asked | ({} if tokenizer is None else {"processor": str(tokenizer)})
+    if loading.adapter is not None:
+        asked["adapter"] = _full(loading.adapter)
+    return asked | ({} if tokenizer is None else {"processor": _full(tokenizer)})
+
+
+def _full(name: str | Path) -> str:
+    """Return the whole path of a folder or file, since other processes start elsewhere."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.exists() else str(name)

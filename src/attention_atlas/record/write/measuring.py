@@ -4,22 +4,13 @@ Measuring reads an atlas, so its code stands after this folder. A capture is giv
 knows how; the scores of each shard are kept in a journal until the atlas is finished.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from attention_atlas.store.parts import Contents, Journal
+from attention_atlas.store.parts import Journal
 from attention_atlas.store.reader import StoredAtlas
 
 _JOURNAL = "capture-scores.parts"
-
-
-@dataclass(frozen=True)
-class MeasuredShard:
-    """What a shard keeps, and the scores of all its inputs."""
-
-    contents: Contents
-    scores: Contents
 
 
 class Measuring(Protocol):
@@ -27,7 +18,11 @@ class Measuring(Protocol):
 
     @property
     def work(self) -> str:
-        """Return "module:function" of a job that returns a MeasuredShard."""
+        """Return "module:function" of a job that returns two parts by name.
+
+        contents  what the shard keeps
+        scores    those of all its inputs
+        """
 
     def finish(self, atlas: StoredAtlas, scores: Journal) -> None:
         """Write the scores of an atlas from those of its shards."""

@@ -13,15 +13,16 @@ from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.fingerprint import fingerprint
 from attention_atlas.record.write.finish import finish
 from attention_atlas.record.write.foretell import foretell, refuse_without_room, tell
-from attention_atlas.record.write.measuring import MeasuredShard, Measuring, scores_journal
+from attention_atlas.record.write.measuring import Measuring, scores_journal
 from attention_atlas.record.write.options import ALL, Capturing
 from attention_atlas.record.write.pictures import save_pictures
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.planning import Planned, make_plan
 from attention_atlas.record.write.shard import Bench
-from attention_atlas.record.write.shard_job import RUN_SHARD, shard_jobs
+from attention_atlas.record.write.shard_job import RUN_SHARD, refuse_objects, shard_jobs
 from attention_atlas.record.write.towers import towers
 from attention_atlas.record.write.vectors import draw_inputs
+from attention_atlas.store.arrived import Arrived
 from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.parts import Contents
 from attention_atlas.store.reader import StoredAtlas
@@ -55,6 +56,8 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
     if not request.overwrite and _is_done(folder, mark):
         _finish_scores(folder, request)
         return
+    if engine.apart:
+        refuse_objects(request.loading, corpus)
     planned = make_plan(corpus, request.capturing, request.loading, request.edits)
     planned = replace(planned, plan=_with_kept(planned, corpus))
     forecast = foretell(planned, corpus)
@@ -100,13 +103,13 @@ def run_missing(
     scores = scores_journal(writer.folder)
     work = RUN_SHARD if plan.kept is None or measuring is None else measuring.work
 
-    def done(job: Job, result: Contents | MeasuredShard) -> None:
+    def done(job: Job, result: Contents | Arrived | Mapping[str, Contents | Arrived]) -> None:
         shard = int(job.name)
         for number in range(*plan.shards[shard]):
             save_pictures(writer.folder, number, corpus.given[number])
-        if isinstance(result, MeasuredShard):
-            scores.add(shard, result.scores)
-            result = result.contents
+        if isinstance(result, Mapping):
+            scores.add(shard, result["scores"])
+            result = result["contents"]
         writer.add(shard, result)
         draw(writer.inputs_done)
 

@@ -160,8 +160,7 @@ def damage_structure(folder: Path, path: Path, luck: Random) -> str:
     """Change the structure of a file and make all checksums right again; return what was done."""
     name = path.relative_to(folder).as_posix()
     if path.name == "atlas.json":
-        text = json.dumps({"seal": OPEN, **edit_json(files.read_json(path), luck)}, indent=1)
-        path.write_bytes(_resealed(text.encode()))
+        write_sealed_json(path, edit_json(files.read_json(path), luck))
         return name
     if path.suffix == ".safetensors":
         edit_tensors(path, luck)
@@ -171,6 +170,11 @@ def damage_structure(folder: Path, path: Path, luck: Random) -> str:
         path.write_bytes(RANDOM[luck.randrange(len(RANDOM))](bytearray(path.read_bytes()), luck))
     _make_right(folder, path, name)
     return name
+
+
+def write_sealed_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON with a right seal, whatever it holds."""
+    path.write_bytes(_resealed(json.dumps({"seal": OPEN, **content}).encode()))
 
 
 def _make_right(folder: Path, path: Path, name: str) -> None:

@@ -108,7 +108,7 @@ def fits(hint: Any, value: Any) -> bool:
     if origin in (UnionType, Union):
         return any(fits(each, value) for each in arguments)
     if origin is typing.Literal:
-        return value in arguments
+        return isinstance(value, str | int) and value in arguments
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         return _is_list(value) and _fits_items(origin, arguments, value)
     kind = origin if isinstance(origin, type) else hint
@@ -117,9 +117,9 @@ def fits(hint: Any, value: Any) -> bool:
     if kind is bool:
         return type(value).__name__ in ("bool", "bool_")
     if kind is int:
-        return _is_whole(value)
+        return is_whole(value)
     if kind is float:
-        return _is_whole(value) or (hasattr(value, "__float__") and not isinstance(value, str))
+        return is_whole(value) or _is_number(value)
     if kind is Path:
         return isinstance(value, os.PathLike)
     if kind is Any or not isinstance(kind, type):
@@ -139,11 +139,37 @@ def _fits_items(origin: type, arguments: tuple[Any, ...], value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    plain = isinstance(value, str | bytes | Mapping | set | frozenset)
-    return not plain and hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    if isinstance(value, str | bytes | Mapping | set | frozenset):
+        return False
+    try:
+        len(value)
+    except TypeError:  # an array of no axis has a length that cannot be asked for
+        return False
+    return hasattr(value, "__getitem__")
 
 
-def _is_whole(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str | bytes) or type(value).__name__ in ("bool", "bool_"):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def several(given: Any, what: str) -> list[Any]:
+    """Return the items of a list, whatever its kind; raise an InputError if it is none."""
+    try:
+        if isinstance(given, str | bytes | Mapping):
+            raise TypeError
+        return list(given)
+    except TypeError:
+        raise InputError(f"{what} is {shown(given)}; give a list") from None
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whether a value is a whole number; True and False are none."""
     if type(value).__name__ in ("bool", "bool_"):
         return False
     try:

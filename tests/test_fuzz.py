@@ -1,6 +1,7 @@
 """The attacks again, a few of each; `python -m tests.fuzz` runs as many as one likes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.fuzz.made import files_of, make_atlas
 from tests.fuzz.use import REFUSED
 from tests.made_once import MadeOnce
 
-FEW = (None, "x", -1, 1.5, [], {"x": 1})
+FEW: tuple[Any, ...] = (None, "x", -1, 1.5, [], {"x": 1})
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ order of the data through attention; edits of one stage are applied in the order
     output    what each head moves, before the output projection: ablate, scale, patch of an output
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -100,7 +99,7 @@ def head_names(heads: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def numbers(given: int | Iterable[int] | None, what: str) -> tuple[int, ...] | None:
+def numbers(given: Any, what: str) -> tuple[int, ...] | None:
     """Return numbers from zero, given one or several; None stays None."""
     if given is None:
         return None

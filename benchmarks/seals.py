@@ -4,8 +4,9 @@
 
 Makes an atlas of demo size and one of a gigabyte in FOLDER (made vectors, the real store), unless
 they are there, and times opening, the first row of one head, and all files of vectors, each time in
-a new process. Times are those of the processor, so that other programs disturb them less. With OTHER_SOURCE, the src folder of another checkout, both run in turns; the folder
-must then be of the older one of the two.
+a new process. Times are those of the processor, so that other programs disturb them less. With
+OTHER_SOURCE, the src folder of another checkout, both run in turns; the folder must then be of the
+older one of the two.
 """
 
 import json

@@ -12,6 +12,7 @@ from transformers import BertConfig
 import attention_atlas as aa
 from attention_atlas.cli import app as cli
 from attention_atlas.record.prove import layer_errors as finding
+from attention_atlas.store import files
 from attention_atlas.store.write import Writer
 
 Captured = pytest.CaptureFixture[str]
@@ -164,8 +165,8 @@ def test_a_damaged_table(tmp_path: Path) -> None:
 def test_a_manifest_from_a_newer_version(tmp_path: Path) -> None:
     atlas = aa.capture("builtin:gpt", "A cat sat.", path=tmp_path / "x.atlas", progress=False)
     manifest = atlas.path / "atlas.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
-    with pytest.raises(aa.StoreError, match="format 99 and this version reads up to 1"):
+    files.write_json(manifest, {**files.read_json(manifest), "format": 99})
+    with pytest.raises(aa.StoreError, match="format 99 and this version reads up to 2"):
         aa.open(atlas.path)
 
 

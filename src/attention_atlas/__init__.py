@@ -7,7 +7,10 @@ aa.head_view(atlas)
 """
 
 from importlib import import_module
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
+
+from attention_atlas.names.arguments import checked
 
 if TYPE_CHECKING:
     from attention_atlas import ray
@@ -116,12 +119,24 @@ _HOMES = {
 }
 
 
+# Where the functions that take other keywords pass them on to.
+_OPTIONS = {
+    "capture": ("record.write.capture:capture",),
+    "causal": ("models.loading:Loading",),
+    "check": ("models.loading:Loading",),
+}
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'attention_atlas' has no attribute {name!r}")
     module, attribute = _HOMES[name]
     home = import_module(f"attention_atlas.{module}")
-    return getattr(home, attribute) if attribute else home
+    public = getattr(home, attribute) if attribute else home
+    if isfunction(public):
+        public = checked(public, *_OPTIONS.get(name, ()))
+    globals()[name] = public
+    return public
 
 
 def __dir__() -> list[str]:

@@ -10,11 +10,18 @@ from typing import Any, Self
 import pandas as pd
 
 from attention_atlas.engine.job import Engine
+from attention_atlas.names.arguments import checked_methods
 from attention_atlas.store.maps import Map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
+_OPTIONS = {
+    "measure": ("studies.measure:measure", "models.loading:Loading"),
+    "label": ("studies.measure:label", "models.loading:Loading"),
+}
 
+
+@checked_methods(_OPTIONS)
 class Atlas(StoredAtlas):
     """One model over some inputs, stored in a folder. `aa.open` and `aa.capture` return one."""
 

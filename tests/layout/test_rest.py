@@ -1,6 +1,5 @@
 """Do all tokens of a head get a place where the map has a sample of them?"""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -166,14 +165,14 @@ def test_progress_counts_tokens_and_may_stop_the_run(
 
 def spoil(atlas: Atlas, value: float, tokens: slice) -> Atlas:
     """Overwrite the keys of layer 1 of some tokens, and the checksum that guards them."""
-    manifest = json.loads((atlas.path / "atlas.json").read_text())
+    manifest = files.read_json(atlas.path / "atlas.json")
     shard = atlas.path / manifest["shards"][0]["file"]
     tensors = load_file(shard)
     name = next(name for name in tensors if name.endswith(".L1.key"))
     tensors[name][:, tokens] = value
     save_file(tensors, shard)
     manifest["shards"][0].update(bytes=shard.stat().st_size, checksum=files.checksum(shard))
-    (atlas.path / "atlas.json").write_text(json.dumps(manifest))
+    files.write_json(atlas.path / "atlas.json", manifest)
     return aa.open(atlas.path)
 
 

@@ -1,6 +1,5 @@
 """Is gradient importance right where one module is visited several times, as in ALBERT?"""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from transformers import AlbertConfig, AlbertForMaskedLM
 import attention_atlas as aa
 from attention_atlas.models.load import Loaded, load
 from attention_atlas.record.watch.gradients import gradient_importance
+from attention_atlas.store import files
 from tests.atlases import SENTENCE
 from tests.record.test_capture import lively
 
@@ -96,9 +96,9 @@ def test_an_atlas_that_was_written_without_visits_counts_them(
 ) -> None:
     captured(albert, SENTENCE, path=tmp_path / "a.atlas")
     manifest = tmp_path / "a.atlas" / "atlas.json"
-    raw = json.loads(manifest.read_text())
+    raw = files.read_json(manifest)
     for layer in raw["towers"][0]["layers"]:
         del layer["visit"]
-    manifest.write_text(json.dumps(raw))
+    files.write_json(manifest, raw)
     (tower,) = aa.open(tmp_path / "a.atlas").towers
     assert [layer.visit for layer in tower.layers] == [0, 1, 2]

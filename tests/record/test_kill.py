@@ -107,7 +107,7 @@ def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path
     wait_until((folder / "parts" / "00001.json").exists, process)
     process.kill()
     process.join()
-    before = contents(folder)
+    before = {name: data for name, data in contents(folder).items() if not name.endswith(".part")}
     with pytest.raises(StoreError, match="begun with another model, other inputs"):
         aa.capture("builtin:gpt", SENTENCES[:3], path=folder, progress=False)
     assert contents(folder) == before

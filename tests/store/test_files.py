@@ -13,6 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from attention_atlas.store import files
+from attention_atlas.store.seal import Checksum
 
 TYPES = st.sampled_from(["<f2", "<f4", "<f8", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "?"])
 
@@ -31,15 +32,18 @@ def test_the_reader_of_safetensors_gets_back_the_arrays(
     tmp_path: Path, given: dict[str, files.Array]
 ) -> None:
     path = tmp_path / "x.safetensors"
-    checksum = files.write_tensors(path, given, {"of": "a test"})
-    assert checksum == by_hand(path.read_bytes()) == files.checksum(path)
+    assert files.write_tensors(path, given) == by_hand(path.read_bytes()) == files.checksum(path)
+    seal = files.write_tensors(path, given, {"of": "a test"})
+    content = path.read_bytes()
+    assert content.count(seal.encode()) == 1
+    assert seal == by_hand(content.replace(seal.encode(), b"0" * 64))
     back = load_file(path)
     assert back.keys() == given.keys()
     for name, array in given.items():
         assert back[name].dtype == array.dtype and back[name].shape == array.shape
         assert back[name].tobytes() == array.tobytes()
     with safe_open(path, framework="numpy") as file:
-        assert file.metadata() == {"of": "a test"}
+        assert file.metadata() == {"seal": f"attention-atlas-seal:{seal}", "of": "a test"}
 
 
 def test_a_file_of_many_chunks_and_an_array_that_is_not_in_order(tmp_path: Path) -> None:
@@ -58,7 +62,7 @@ def by_hand(content: bytes) -> str:
 
 @given(st.lists(st.sampled_from([0, 1, 1000, 2**22 - 1, 2**22, 2**22 + 1]), max_size=4))
 def test_a_checksum_does_not_depend_on_how_the_bytes_arrive(sizes: list[int]) -> None:
-    digest = files.Checksum()
+    digest = Checksum()
     for number, size in enumerate(sizes):
         digest.update(bytes([number + 1]) * size)
     whole = b"".join(bytes([number + 1]) * size for number, size in enumerate(sizes))

@@ -44,7 +44,7 @@ def read_safetensors(path: Path) -> dict[str, Any]:
 def read_weights(folder: Path, number: int, tower: str, layer: int, head: int) -> Floats:
     """By the book: docs/format.md."""
     manifest = json.loads((folder / "atlas.json").read_text())
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     (about,) = [
         one
         for t in manifest["towers"]

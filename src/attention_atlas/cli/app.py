@@ -4,6 +4,8 @@ An `AtlasError` is one line on stderr and exit code 2. Nothing heavy is imported
 runs, so `--help` answers at once.
 """
 
+import io
+import os
 import sys
 
 import typer
@@ -47,8 +49,19 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command line; an `AtlasError` becomes one line and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files that are no Unicode
     try:
         app()
     except AtlasError as problem:
         say(f"attention-atlas: {problem}")
+        sys.exit(2)
+    except BrokenPipeError:  # whoever read our output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as problem:  # of the machine: a file that may not be read, a full disk
+        say(f"attention-atlas: {problem}")
+        sys.exit(2)
+    except MemoryError:
+        say("attention-atlas: there is not enough memory; close other programs or ask for less")
         sys.exit(2)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from attention_atlas.cli.arguments import AsJson, Folder
+from attention_atlas.cli.arguments import AsJson, Folder, Seed
 from attention_atlas.cli.talk import say
 from attention_atlas.models.loading import Loading
 from attention_atlas.names.options import keywords
@@ -21,7 +21,7 @@ def causal(
     budget: Annotated[
         float | None, typer.Option(help="Estimate within about so many plain passes.")
     ] = None,
-    seed: int = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:

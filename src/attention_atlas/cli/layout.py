@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attention_atlas.cli.arguments import Folder
+from attention_atlas.cli.arguments import Folder, Seed
 from attention_atlas.engine.options import EngineOptions
 from attention_atlas.layout.methods import METHODS
 
@@ -33,7 +33,7 @@ def layout(
         ),
     ] = "attention",
     tokens: Annotated[int, typer.Option(min=1, help="The most tokens a head.")] = 5000,
-    seed: int = 0,
+    seed: Seed = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
     all_tokens: Annotated[
         bool, typer.Option(help="Place the tokens beyond --tokens on the map too.")

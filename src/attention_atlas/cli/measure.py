@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from attention_atlas.cli.arguments import Folder
+from attention_atlas.cli.arguments import Folder, Seed
 from attention_atlas.cli.talk import say
 from attention_atlas.engine.options import EngineOptions
 from attention_atlas.models.loading import Loading
@@ -27,7 +27,7 @@ def measure(
         bool, typer.Option("--all-rows", help="Measure every row of long inputs too.")
     ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure again.")] = False,
-    seed: int = 0,
+    seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
 ) -> None:
     """Score every head of an atlas and name its kind. Keeps what is already measured."""
@@ -37,7 +37,7 @@ def measure(
 
     opened = open_atlas(atlas)
     asked = again or all_rows or model is not None or conllu is not None
-    if opened.scores() is not None and not asked:
+    if not asked and opened.scores() is not None:
         say(f"{atlas} is measured already; to measure it again, add --again")
     scores = run(
         opened, model, conllu=conllu, all_rows=all_rows, again=again, seed=seed,

@@ -7,7 +7,7 @@ import typer
 
 from attention_atlas.cli.arguments import AsJson, Model
 from attention_atlas.models.loading import Loading
-from attention_atlas.names.options import keywords
+from attention_atlas.names.options import MOST_SEED, keywords
 
 if TYPE_CHECKING:
     from attention_atlas.lab.saved_tests.run import ControlOutcome, Interval, Outcome
@@ -21,7 +21,7 @@ def test(
     ],
     model: Model,
     loading: Loading,
-    seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,  # noqa: PT028 (no test of pytest)
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the intervals.")] = 0,  # noqa: PT028 (no test of pytest)
     as_json: AsJson = False,  # noqa: PT028
 ) -> None:
     """Run a saved test with controls; exits 0 if it holds, 1 if it fails, 3 if undecided."""

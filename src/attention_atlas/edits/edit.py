@@ -9,11 +9,11 @@ order of the data through attention; edits of one stage are applied in the order
     output    what each head moves, before the output projection: ablate, scale, patch of an output
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attention_atlas.names.arguments import is_whole, several, shown
 from attention_atlas.names.errors import InputError
 from attention_atlas.names.head import Head
 
@@ -90,17 +90,23 @@ def _plain(value: Any) -> Any:
 
 def head_names(heads: Any) -> tuple[str, ...]:
     """Return the names of heads, given one or several; whether they exist only a model can say."""
-    several = [heads] if isinstance(heads, str | Head) else list(heads)
-    if not several:
+    names = [heads] if isinstance(heads, str | Head) else several(heads, "heads")
+    if not names:
         raise InputError('an edit of no head was asked for; name heads as in L5H1, or say "all"')
-    return tuple(str(head) for head in several)
+    for name in names:
+        if not isinstance(name, str | Head):
+            raise InputError(f"a head is {shown(name)}; name heads as in L5H1")
+    return tuple(str(name) for name in names)
 
 
-def numbers(given: int | Iterable[int] | None, what: str) -> tuple[int, ...] | None:
+def numbers(given: Any, what: str) -> tuple[int, ...] | None:
     """Return numbers from zero, given one or several; None stays None."""
     if given is None:
         return None
-    several = (given,) if isinstance(given, int) else tuple(int(number) for number in given)
-    if any(number < 0 for number in several):
-        raise InputError(f"{what} {min(several)} was given; count from zero")
-    return several
+    listed = [given] if is_whole(given) else several(given, f"{what}s")
+    for number in listed:
+        if not is_whole(number):
+            raise InputError(f"{what} is {shown(number)}; give a whole number")
+        if number < 0:
+            raise InputError(f"{what} {number} was given; count from zero")
+    return tuple(int(number) for number in listed)

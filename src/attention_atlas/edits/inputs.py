@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from attention_atlas.models.inputs import Input, read_inputs
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 
 
@@ -57,7 +58,8 @@ def freeze_all(given: Any) -> tuple[Given, ...]:
         return ()
     one = isinstance(given, str | Path | Tensors | Mapping | Input)
     pair = isinstance(given, tuple) and len(given) == 2 and all(isinstance(x, str) for x in given)
-    return tuple(freeze(each) for each in ([given] if one or pair else given))
+    inputs = [given] if one or pair else several(given, "the inputs")
+    return tuple(freeze(each) for each in inputs)
 
 
 def thaw(given: Given) -> Input:

@@ -17,6 +17,7 @@ from torch import Tensor
 from attention_atlas.edits.edit import ALL, Edit, Stage, head_names, numbers
 from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.seen import mask_of, seen_keys
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 from attention_atlas.record.watch.door import Passing
 
@@ -99,7 +100,7 @@ def mask(
     if empty not in EMPTY:
         raise InputError(f"empty={empty!r} was asked for; give one of {', '.join(EMPTY)}")
     hidden = (*(numbers(token, "token") or ()), *(numbers(tokens, "token") or ()))
-    lines = None if edges is None else tuple(_edge(edge) for edge in edges)
+    lines = None if edges is None else tuple(_edge(edge) for edge in several(edges, "edges"))
     if token is None and tokens is None and edges is None:
         raise InputError("a mask of nothing was asked for; give tokens=[…] or edges=[(query, key)]")
     return Mask(

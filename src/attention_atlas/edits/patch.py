@@ -16,6 +16,7 @@ from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.inputs import Given, freeze_all
 from attention_atlas.edits.seen import seen_keys
 from attention_atlas.edits.shared import refuse_shared
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 from attention_atlas.record.watch.door import Passing
 
@@ -193,7 +194,7 @@ def patch(
     given = freeze_all(from_)
     if len(given) != 1:
         raise InputError(f"a patch takes from one input and was given {len(given)}; give one")
-    pairs = None if align is None else tuple(_pair(pair) for pair in align)
+    pairs = None if align is None else tuple(_pair(pair) for pair in several(align, "align"))
     where = numbers(inputs, "input"), numbers(positions, "position")
     return Patch(head_names(heads), *where, what, given, pairs, shared or None)
 

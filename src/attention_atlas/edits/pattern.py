@@ -18,6 +18,7 @@ from attention_atlas.edits.anatomy import ModelLayer
 from attention_atlas.edits.edit import Edit, Stage, head_names, numbers
 from attention_atlas.edits.here import Here, grid
 from attention_atlas.edits.seen import seen_keys
+from attention_atlas.names.arguments import shown
 from attention_atlas.names.errors import InputError
 from attention_atlas.record.watch.door import Passing
 
@@ -144,9 +145,10 @@ def pattern(
         raise InputError(
             f"no pattern is called {pattern!r}; give {', '.join(NAMED)} or rows of weights"
         )
-    if (sink is not None or recent is not None) and pattern != "window":
+    window = isinstance(pattern, str) and pattern == "window"  # an array has no one answer
+    if (sink is not None or recent is not None) and not window:
         raise InputError('sink and recent belong to the pattern "window"; leave them out')
-    if pattern == "window":
+    if window:
         sink, recent = (1 if sink is None else sink), (4 if recent is None else recent)
         if sink < 0 or recent < 1:
             raise InputError(f"a window of {sink} and {recent} tokens is empty; give recent=1")
@@ -156,7 +158,10 @@ def pattern(
 
 
 def _rows(given: Any) -> Matrix:
-    array = np.asarray(given, dtype=np.float64)
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"the pattern is {shown(given)}; give rows of weights") from None
     if array.ndim != 2 or not array.size:
         raise InputError(f"a pattern of shape {array.shape} was given; give rows of weights")
     # Weights in float32 sum to one within the rounding of a softmax over so many keys.

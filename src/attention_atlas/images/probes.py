@@ -13,21 +13,27 @@ as a column of its tokens, named `known hue` and so on.
 import colorsys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas.api.types import is_numeric_dtype
 from PIL import Image, ImageDraw
 
 from attention_atlas.images.upright import CYCLIC, LUMA
 from attention_atlas.names.errors import InputError
+from attention_atlas.names.options import check_seed
+from attention_atlas.store.files import write_whole
+from attention_atlas.store.write import check_folder
 
 TABLE = "probes.parquet"
 KNOWN = "known "  # before the name of a value, in the tokens of an atlas
+LARGEST = 2048  # pixels a side; numbers of each pixel take about a gigabyte
 CELLS = 28  # a side: the grid on which values are stored
 BLOCKS = 7  # a side of a mosaic
 _DIRECTIONS = 8
@@ -55,23 +61,27 @@ def write_probes(kind: str, folder: Path, size: int = 224, seed: int = 0) -> int
         raise InputError(f"no probes are called {kind!r}; there are {', '.join(PROBES)}")
     if size < BLOCKS * 2:
         raise InputError(f"pictures of {size} pixels are too small; give {BLOCKS * 2} or more")
+    if size > LARGEST:
+        raise InputError(f"pictures of {size} pixels are too large; give at most {LARGEST}")
+    check_seed(seed)
+    check_folder(folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / TABLE).exists():
         raise InputError(f"{folder} is not empty and has no {TABLE}; give another folder")
-    folder.mkdir(parents=True, exist_ok=True)
     edges = np.arange(CELLS + 1) / CELLS
     top, left = (
         corner.reshape(-1) for corner in np.meshgrid(edges[:-1], edges[:-1], indexing="ij")
     )
     frames = []
     for probe in PROBES[kind](size, np.random.default_rng(seed)):
-        probe.picture.save(folder / f"{probe.name}.png")
+        write_whole(folder / f"{probe.name}.png", partial(probe.picture.save, format="PNG"))
         columns = {
             "picture": f"{probe.name}.png", "left": left, "top": top, "right": left + 1 / CELLS,
             "bottom": top + 1 / CELLS,
         }  # fmt: skip
         values = {name: value.reshape(-1) for name, value in probe.values.items()}
         frames.append(pd.DataFrame({**columns, **values}))
-    pd.concat(frames, ignore_index=True).to_parquet(folder / TABLE, index=False)
+    table = pd.concat(frames, ignore_index=True)
+    write_whole(folder / TABLE, lambda part: table.to_parquet(part, index=False))
     return len(frames)
 
 
@@ -84,7 +94,7 @@ def read_cells(folder: Path) -> dict[str, pd.DataFrame]:
         frame: pd.DataFrame = pq.read_table(path).to_pandas()
         needed = ["picture", "left", "top", "right", "bottom"]
         return {str(name): part.drop(columns="picture") for name, part in frame.groupby(needed[0])}
-    except (OSError, ValueError, KeyError) as problem:
+    except (OSError, ValueError, KeyError, pa.ArrowException) as problem:
         raise InputError(f"{path} cannot be read as a table of probes: {problem}") from problem
 
 

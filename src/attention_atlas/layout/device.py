@@ -7,6 +7,9 @@ from importlib.util import find_spec
 
 import torch
 
+from attention_atlas.names.errors import InputError
+
+KNOWN = ("cpu", "cuda")
 BYTES_A_TIE = 120  # of t-SNE while its graph is sorted: keys, order, weights, and their copies
 SHARE_OF_FREE = 0.6
 POINTS_AT_ONCE = 2_000  # of all heads together on a CPU: below, calls cost more than their work
@@ -22,6 +25,17 @@ def chosen_device(asked: str) -> str:
     """Replace "auto" by the device of this machine; returns its name."""
     if asked == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(asked)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in KNOWN:
+        raise InputError(f"no device is called {asked!r}; give auto, cpu, cuda or cuda:1")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"{asked} was asked for and there are {torch.cuda.device_count()} CUDA devices; "
+            "give cpu or auto"
+        )
     return asked
 
 

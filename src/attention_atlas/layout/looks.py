@@ -9,8 +9,8 @@ slope of the Kullback–Leibler divergence of the two rows (of some of the keys 
 What the head puts is taken from logits with mean 0 and spread 1 in each row, so that a head
 that looks at one key only and a head that looks everywhere both tell where all their keys belong.
 A method may ask for sharper rows and a slower fall, and that a query whose strongest key is already
-among its nearest feels little more, so that like can settle with like (`LookForce.eager`). Special tokens are apart: ordinary keys are mostly compared among themselves, since a sink would
-hide them.
+among its nearest feels little more, so that like can settle with like (`LookForce.eager`). Special
+tokens are apart: ordinary keys are mostly compared among themselves, since a sink would hide them.
 """
 
 from dataclasses import dataclass, replace

@@ -19,6 +19,7 @@ from attention_atlas.layout.methods import METHODS, find_method
 from attention_atlas.layout.sample import Numbers, sample
 from attention_atlas.layout.sight import MapTokens, Sight
 from attention_atlas.names.errors import InputError
+from attention_atlas.names.options import check_seed
 from attention_atlas.store.reader import StoredAtlas
 
 
@@ -40,6 +41,9 @@ class Options:
 
     def check(self) -> None:
         find_method(self.method, self.dims)
+        check_seed(self.seed)
+        if self.tokens < 1:
+            raise InputError(f"asked for {self.tokens} tokens a head; give 1 or more")
         if self.joint not in JOINTS:
             names = ", ".join(JOINTS)
             raise InputError(f"no normalisation is named {self.joint!r}; there are: {names}")

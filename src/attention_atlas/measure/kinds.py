@@ -21,6 +21,7 @@ from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.shape_sums import ShapeSums, near_diagonal, shape_sums
 from attention_atlas.measure.shapes import ENDS, NAMES, shapes_of
+from attention_atlas.names.arguments import shown
 from attention_atlas.names.errors import InputError
 
 MIXED = "mixed"
@@ -89,7 +90,10 @@ def classify(weights: Any, special: Any = None) -> list[Kind]:
     `special` marks delimiters (N,) besides the first token. Heads without weight above the
     diagonal are taken to be causal.
     """
-    array = np.asarray(weights, np.float64)
+    try:
+        array = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"weights are {shown(weights)}; give (heads, tokens, tokens)") from None
     array = array[None] if array.ndim == 2 else array
     if array.ndim != 3:
         raise InputError(f"weights of shape {array.shape} are not (heads, tokens, tokens)")

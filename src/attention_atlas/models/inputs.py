@@ -7,6 +7,7 @@ these: `read_inputs` turns any of them into a list of `Input`. Nothing here know
 import os
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,28 @@ def read_inputs(
     inputs = _read(source, column, second_column)
     if not inputs:
         raise InputError("the list of inputs is empty; give at least one input")
+    for number, given in enumerate(inputs):
+        _refuse_half_characters(number, given)
     if limit is None or limit >= len(inputs):
         return inputs
     if limit < 1:
         raise InputError(f"a limit of {limit} inputs leaves none; give 1 or more")
     drawn = random.Random(seed).sample(range(len(inputs)), limit)  # noqa: S311
     return [inputs[i] for i in sorted(drawn)]
+
+
+def _refuse_half_characters(number: int, given: Input) -> None:
+    """Refuse texts that are no Unicode: they can be neither stored nor shown."""
+    for name, text in (("text", given.text), ("second text", given.second),
+                       *given.columns.items()):  # fmt: skip
+        if isinstance(text, str) and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise InputError(
+                    f"the {name} of input {number} has half of a character "
+                    f"({text[error.start]!a}) at {error.start}; remove it"
+                ) from error
 
 
 def _read(source: Any, column: str | None, second_column: str | None) -> list[Input]:
@@ -98,8 +115,9 @@ def _read(source: Any, column: str | None, second_column: str | None) -> list[In
 
 
 def _is_path(text: str) -> bool:
-    if os.path.exists(os.path.expanduser(text)):
-        return True
+    with suppress(ValueError):  # a zero byte, half of a character
+        if os.path.exists(os.path.expanduser(text)):
+            return True
     known = (*TEXT_SUFFIXES, *TABLES, *IMAGE_SUFFIXES, *SOUND_SUFFIXES)
     return not any(c.isspace() for c in text) and text.lower().endswith(known)
 

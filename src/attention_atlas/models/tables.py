@@ -4,7 +4,9 @@ A line a text in .txt; a row an input in .jsonl, .csv, .tsv and .parquet, where 
 text and all others travel along as the person's own.
 """
 
+import io
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attention_atlas.names.errors import InputError
+from attention_atlas.store.files import open_plain
 
 TEXT_SUFFIXES = (".txt",)
 
@@ -76,9 +79,19 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(
+            f"{path.name} cannot be read: {error.strerror}; check the file and its permissions"
+        ) from error
+
+
 def _text_of(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _bytes_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name} is not a text file; save it as UTF-8 text") from error
     if "\0" in text:
@@ -93,37 +106,50 @@ def _read_jsonl(path: Path) -> Table:
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
+            said = getattr(error, "msg", "") or str(error)
             raise InputError(
-                f"line {number} of {path.name} is not JSON ({error.msg}); correct or remove it"
+                f"line {number} of {path.name} is not JSON ({said[:80]}); correct or remove it"
             ) from error
         row = {"text": row} if isinstance(row, str) else row
         if not isinstance(row, dict):
             raise InputError(
                 f"line {number} of {path.name} is a {type(row).__name__}; write an object or a text"
             )
+        for name, value in row.items():
+            if isinstance(value, int) and abs(value) >= 2**63:
+                raise InputError(
+                    f"line {number} of {path.name}: {name} is a number of {len(str(value))} digits,"
+                    " more than can be stored; write it as a text, in quotes"
+                )
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return _filled(Table({name: [row.get(name) for row in rows] for name in names}), path)
 
 
 def _read_csv(path: Path, separator: str = ",") -> Table:
-    _text_of(path)
+    text = _text_of(path)
     try:
         # "NA" and "null" are words a person may want to look at; only an empty cell is missing
         frame = pd.read_csv(
-            path,
+            io.StringIO(text),
             sep=separator,
             keep_default_na=False,
             na_values=[""],
             dtype_backend="numpy_nullable",
             low_memory=False,
-            encoding="utf-8-sig",
         )
     except pd.errors.EmptyDataError as error:
         raise InputError(f"{path.name} is empty; give a file with a header and rows") from error
     except pd.errors.ParserError as error:
         raise InputError(f"{path.name} is not a table ({_short(error)}); correct it") from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        # pandas takes the first fields of each row as its name, and the text from a wrong column
+        raise InputError(
+            f"rows of {path.name} have {frame.index.nlevels} more fields than its header has names "
+            f"({', '.join(map(str, frame.columns))}); put texts that hold the separator in quotes, "
+            "or name every column"
+        )
     return _filled(Table.of_frame(frame), path)
 
 
@@ -133,10 +159,11 @@ def _read_tsv(path: Path) -> Table:
 
 def _read_parquet(path: Path) -> Table:
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+        os.close(open_plain(path))
+        table = Table(pq.read_table(path).to_pydict())
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(f"{path.name} is not a Parquet file; give one, or rename it") from error
-    return _filled(Table(table.to_pydict()), path)
+    return _filled(table, path)
 
 
 def _filled(table: Table, path: Path) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attention_atlas.names.errors import PickError
 
-_NAME = re.compile(r"(?:(?P<tower>[\w-]+)\.)?L(?P<layer>\d+)H(?P<head>\d+)")
+_NAME = re.compile(r"(?:(?P<tower>[\w-]+)\.)?L(?P<layer>\d{1,9})H(?P<head>\d{1,9})")
 
 
 @dataclass(frozen=True, order=True)
@@ -29,9 +29,8 @@ class Head:
         """Read a name such as L5H1 or cross.L5H1 and return its Head."""
         if isinstance(name, Head):
             return name
-        match = _NAME.fullmatch(name)
+        match = _NAME.fullmatch(name) if isinstance(name, str) else None
         if not match:
-            raise PickError(
-                f"no head is named {name!r}; write layer and head from zero, as in L5H1"
-            )
+            shown = repr(name) if len(repr(name)) <= 60 else f"{repr(name)[:60]}…"
+            raise PickError(f"no head is named {shown}; write layer and head from zero, as in L5H1")
         return cls(match["tower"] or "", int(match["layer"]), int(match["head"]))

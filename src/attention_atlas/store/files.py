@@ -1,16 +1,15 @@
-"""How is a file written so that it is complete or absent?
+"""How is a file written so that it is complete or absent, and read so that nothing hangs?
 
 Each file is written beside its final name and renamed when complete. A process that is killed in
 between leaves a `.part` file that is never read. Nothing is pickled.
 """
 
 import errno
-import hashlib
 import json
 import os
-import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,8 +20,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attention_atlas.names.errors import StoreError
+from attention_atlas.store.seal import (
+    CHUNK,
+    MARK,
+    OPEN,
+    Checksum,
+    checksum_of,
+    is_sealed,
+    sealed,
+)
 
 Array = npt.NDArray[Any]
+SEAL = "seal"  # the key of a seal in JSON and in metadata
+# What a damaged or hostile file makes the libraries that read it raise.
+DAMAGE = (
+    OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
+    MemoryError, pa.ArrowException,
+)  # fmt: skip
 
 
 class Numbers(Protocol):
@@ -39,7 +53,6 @@ class Numbers(Protocol):
     def __array__(self) -> Array: ...
 
 
-_CHUNK = 4 * 2**20
 _LINE = 120  # characters of a mapping that is written on one line
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _TYPES = {
@@ -49,32 +62,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class Checksum:
-    """SHA-256 over the CRC-32 of each block of 4 MiB.
-
-    It finds damage three times as fast as SHA-256 alone, which took a large part of a capture's
-    time. It does not protect against deliberate changes.
-    """
-
-    def __init__(self) -> None:
-        self._blocks = hashlib.sha256()
-        self._crc, self._room = 0, _CHUNK
-
-    def update(self, data: bytes | memoryview) -> None:
-        rest = memoryview(data)
-        while rest:
-            part, rest = rest[: self._room], rest[self._room :]
-            self._crc = zlib.crc32(part, self._crc)
-            self._room -= len(part)
-            if not self._room:
-                self._blocks.update(self._crc.to_bytes(4, "little"))
-                self._crc, self._room = 0, _CHUNK
-
-    def hexdigest(self) -> str:
-        digest = self._blocks.copy()
-        if self._room < _CHUNK:
-            digest.update(self._crc.to_bytes(4, "little"))
-        return digest.hexdigest()
+# Writing -----------------------------------------------------------------------------------------
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -84,10 +72,12 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(part)
         os.replace(part, path)
-    except OSError as problem:
+    except BaseException as problem:
         with suppress(OSError):  # a read-only file system refuses this too
             part.unlink(missing_ok=True)
-        raise _explained(path, problem) from problem
+        if isinstance(problem, OSError):
+            raise _explained(path, problem) from problem
+        raise
 
 
 def _explained(path: Path, problem: OSError) -> StoreError:
@@ -96,15 +86,18 @@ def _explained(path: Path, problem: OSError) -> StoreError:
             f"the disk is full: {path.name} could not be written to {path.parent}; "
             "free some space and run the same command again to resume"
         )
-    return StoreError(f"{path} could not be written: {problem}")
+    if problem.errno == errno.ENAMETOOLONG:
+        return StoreError(f"the name {path.name[:40]}… is too long; give a shorter one")
+    return StoreError(f"{path} could not be written: {problem.strerror or problem}")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    text = json_text(content)
+    """Write a JSON object, sealed."""
+    data = sealed(json_text({SEAL: OPEN, **content}).encode())
 
     def write(part: Path) -> None:
-        with part.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
 
@@ -139,13 +132,20 @@ def write_table(path: Path, table: pa.Table) -> None:
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    def write(part: Path) -> None:
+        part.write_bytes(data)
+
+    write_whole(path, write)
+
+
 def write_tensors(
     path: Path, tensors: Mapping[str, Numbers], metadata: dict[str, str] | None = None
 ) -> str:
-    """Write a safetensors file array by array; return its checksum."""
+    """Write a safetensors file array by array; return its checksum. One with metadata is sealed."""
     # Wider numbers first, so that each array starts at a multiple of its own width.
     names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
-    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": {SEAL: OPEN, **metadata}}
     end = 0
     for name in names:
         array = tensors[name]
@@ -157,14 +157,18 @@ def write_tensors(
         }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    text = len(text).to_bytes(8, "little") + text
     digest = Checksum()
 
     def write(part: Path) -> None:
         with part.open("wb", buffering=0) as file:
-            _stream(file, digest, len(text).to_bytes(8, "little") + text)
+            _stream(file, digest, text)
             for name in names:
                 array = np.ascontiguousarray(tensors[name])
                 _stream(file, digest, array.reshape(-1).view(np.uint8).data)
+            if metadata is not None:
+                file.seek(text.index(OPEN.encode()) + len(MARK))
+                file.write(digest.hexdigest().encode())
 
     write_whole(path, write)
     return digest.hexdigest()
@@ -176,37 +180,100 @@ def _stream(file: FileIO, digest: Checksum, data: bytes | memoryview) -> None:
     New cache pages for a file of gigabytes cost more than everything else here, and displace pages
     that other programs need.
     """
-    for start in range(0, len(data), _CHUNK):
-        chunk = memoryview(data)[start : start + _CHUNK]
+    for start in range(0, len(data), CHUNK):
+        chunk = memoryview(data)[start : start + CHUNK]
         digest.update(chunk)
         while chunk:
             chunk = chunk[file.write(chunk) :]
-        if len(data) - start >= _CHUNK and hasattr(os, "posix_fadvise"):
+        if len(data) - start >= CHUNK and hasattr(os, "posix_fadvise"):
             os.fdatasync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, file.tell(), os.POSIX_FADV_DONTNEED)
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def damage(path: Path, todo: str = "") -> Iterator[None]:
+    """Turn whatever reading a damaged file raises into a StoreError that says what to do."""
+    try:
+        yield
+    except DAMAGE as problem:
+        said = " ".join(str(problem).split())[:200] or type(problem).__name__
+        if isinstance(problem, OSError) and problem.strerror:
+            said = problem.strerror
+        advice = f"; {todo}" if todo else ""
+        raise StoreError(f"{path} is missing or damaged: {said}{advice}") from problem
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a path names a plain file; False where the system cannot even look."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, a folder that may not be entered
+        return False
+
+
+def exists(path: Path) -> bool:
+    """Tell whether a path names anything; False where the system cannot even look."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def open_plain(path: Path) -> int:
+    """Open a file for reading and return its descriptor; a pipe or a device is refused at once."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    number = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return number
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file."""
+    with damage(path), os.fdopen(open_plain(path), "rb") as file:
+        return file.read()
 
 
 def checksum(path: Path) -> str:
     """Return the checksum of a file."""
     digest = Checksum()
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(_CHUNK):
+    with damage(path), os.fdopen(open_plain(path), "rb", buffering=0) as file:
+        while block := file.read(CHUNK):
             digest.update(block)
     return digest.hexdigest()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise StoreError(f"{path} cannot be read: {problem}") from problem
+    """Read a JSON object without its seal; one that has a seal is compared with it."""
+    return read_sealed_json(path)[0]
+
+
+def read_sealed_json(path: Path) -> tuple[dict[str, Any], bool]:
+    """Read a JSON object without its seal, and whether it has one."""
+    data = read_bytes(path)
+    has_seal = is_sealed(data, path)
+    with damage(path):
+        content = json.loads(data.decode("utf-8"))
     if not isinstance(content, dict):
         raise StoreError(f"{path} is damaged: it does not hold a JSON object")
-    return content
+    content.pop(SEAL, None)
+    return content, has_seal
 
 
-def read_table(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as problem:
-        raise StoreError(f"{path} is missing or damaged: {problem}") from problem
+def read_table(path: Path, checksum: str | None = None, todo: str = "") -> pa.Table:
+    """Read a Parquet file; its bytes are compared with the checksum before they are parsed."""
+    data = read_bytes(path)
+    if checksum is not None and checksum_of(data) != checksum:
+        advice = f"; {todo}" if todo else ""
+        raise StoreError(f"{path} is damaged: its checksum does not match{advice}")
+    return parse_table(path, data, todo)
+
+
+def parse_table(path: Path, data: bytes, todo: str = "") -> pa.Table:
+    """Parse the bytes of a Parquet file."""
+    with damage(path, todo):
+        return pq.read_table(pa.BufferReader(data))

@@ -2,25 +2,24 @@
 
 labels.parquet  one row per token: token, label (null: none), share (of its box with that label)
 
-Its Parquet metadata holds, under `attention_atlas`, a JSON object: the format version, the atlas it
-belongs to and the model that named the patches. Reading an atlas adds `label` to its tokens.
+It is a sealed table (`sealed_table`) that says which atlas it belongs to and which model named the
+patches. Reading an atlas adds `label` to its tokens.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.scores import belongs_to
+from attention_atlas.store.sealed_table import frame_of, read_sealed, write_sealed
 
-FORMAT = 1
 LABELS = "labels.parquet"
-_ABOUT = b"attention_atlas"
+_TODO = "label the atlas again: attention-atlas label"
+_COLUMNS = {"token": "whole", "label": "text", "share": "number"}
 _SCHEMA = pa.schema([("token", pa.int64()), ("label", pa.string()), ("share", pa.float32())])
 
 
@@ -31,22 +30,16 @@ def write_labels(
     table = pa.table(
         {"token": np.arange(len(labels)), "label": labels, "share": shares}, schema=_SCHEMA
     )
-    about = {"format": FORMAT, "atlas": belongs_to(manifest), "model": model}
-    metadata = {_ABOUT: json.dumps(about).encode()}
-    files.write_table(folder / LABELS, table.replace_schema_metadata(metadata))
+    write_sealed(folder / LABELS, table, {"atlas": belongs_to(manifest), "model": model})
 
 
 def read_labels(folder: Path, manifest: Manifest) -> pd.Series | None:
     """Read one label per token; return None if there are none or they are of another capture."""
-    if not (folder / LABELS).is_file():
+    path = folder / LABELS
+    if not files.is_file(path):
         return None
-    table = files.read_table(folder / LABELS)
-    try:
-        about = json.loads(table.schema.metadata[_ABOUT])
-    except (KeyError, TypeError, ValueError) as problem:
-        raise StoreError(f"{folder / LABELS} is damaged; label the atlas again") from problem
-    if about.get("format", 0) > FORMAT:
-        raise StoreError(f"{LABELS} is from a newer version; upgrade attention-atlas")
-    if about.get("atlas") != belongs_to(manifest) or table.num_rows != manifest.tokens:
+    stored = read_sealed(path, _TODO)
+    if stored.about.get("atlas") != belongs_to(manifest) or len(stored.table) != manifest.tokens:
         return None
-    return pd.Series(table.column("label").to_pandas().astype(object))
+    frame = frame_of(path, stored.table, _COLUMNS, _TODO, ("label", "share"))
+    return pd.Series(frame["label"].astype(object))

@@ -12,8 +12,10 @@ from typing import Any
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
+from attention_atlas.store.manifest_check import check_manifest
+from attention_atlas.store.typed import decode
 
-FORMAT = 1
+FORMAT = 2  # 1 had no seals
 NAME = "atlas.json"
 SHARE = 0.1  # of a layer's rows: the receipt says how likely a fault in so many is found
 
@@ -158,66 +160,63 @@ class Manifest:
         kept = self.options.get("kept_inputs")
         return None if kept is None else frozenset(kept)
 
+    @property
+    def sealed(self) -> bool:
+        """Tell whether every file of the atlas carries a checksum; those of format 1 do not."""
+        return self.format > 1
+
     def write(self, folder: Path) -> None:
         files.write_json(folder / NAME, plain(asdict(self)))
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
         path = folder / NAME
-        raw = files.read_json(path)
+        raw, has_seal = files.read_sealed_json(path)
         version = raw.get("format")
-        if not isinstance(version, int):
+        if type(version) is not int or version < 1:
             raise StoreError(f"{path} is damaged: it has no format version")
         if version > FORMAT:
             raise StoreError(
                 f"{folder.name} has format {version} and this version reads up to {FORMAT}; "
                 "upgrade with: pip install -U attention-atlas"
             )
+        if version > 1 and not has_seal:
+            raise StoreError(f"{path} is damaged: it has no checksum; capture the atlas again")
         try:
-            return _manifest(raw)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise StoreError(f"{path} is damaged: {problem!r}") from problem
+            manifest = manifest_from(raw)
+            check_manifest(manifest)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise StoreError(f"{path} is damaged: {problem}; capture the atlas again") from problem
+        return manifest
 
 
-def _manifest(raw: dict[str, Any]) -> Manifest:
-    receipt = raw["receipt"]
-    return Manifest(
-        **{
-            **raw,
-            "towers": towers_from(raw["towers"]),
-            "streams": tuple(raw["streams"]),
-            "keep": tuple(raw["keep"]),
-            "shards": tuple(Shard(**shard) for shard in raw["shards"]),
-            "receipt": receipt_from(receipt),
-        }
-    )
+def manifest_from(raw: dict[str, Any]) -> Manifest:
+    """Read a manifest from JSON; raise a ValueError that says which part is wrong."""
+    towers = [tower | {"layers": _with_visits(tower["layers"])} for tower in raw["towers"]]
+    manifest: Manifest = decode(Manifest, raw | {"towers": towers})
+    return manifest
 
 
 def towers_from(raw: list[dict[str, Any]]) -> tuple[Tower, ...]:
     """Read the towers of a model from JSON."""
-    return tuple(Tower(**{**tower, "layers": _layers(tower["layers"])}) for tower in raw)
+    towers = [tower | {"layers": _with_visits(tower["layers"])} for tower in raw]
+    return tuple(decode(Tower, tower, "tower") for tower in towers)
 
 
-def _layers(raw: list[dict[str, Any]]) -> tuple[Layer, ...]:
-    """Read the layers of a tower; older files have no visits, so count the uses of each module."""
+def _with_visits(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the layers of a tower; older files have no visits, so count the uses of a module."""
     seen = Counter[str]()
     layers = []
     for layer in raw:
-        layers.append(Layer(**{"visit": seen[layer["module"]], **layer}))
+        layers.append({"visit": seen[layer["module"]], **layer})
         seen[layer["module"]] += 1
-    return tuple(layers)
+    return layers
 
 
 def receipt_from(raw: dict[str, Any]) -> Receipt:
-    return Receipt(
-        **{
-            **raw,
-            "layers": tuple(LayerReceipt(**_numbers(layer)) for layer in raw["layers"]),
-            "missing": tuple(raw["missing"]),
-            "not_taken": tuple(raw.get("not_taken", ())),
-            **{name: Rows(**raw[name]) for name in ("tried", "run") if raw.get(name)},
-        }
-    )
+    """Read a receipt from JSON."""
+    receipt: Receipt = decode(Receipt, raw, "receipt")
+    return receipt
 
 
 def plain(value: Any) -> Any:
@@ -229,11 +228,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
-
-
-def _numbers(raw: dict[str, Any]) -> dict[str, Any]:
-    errors = ("weights_error", "output_error", "stored_error")
-    return {
-        key: float(value) if key in errors and isinstance(value, str) else value
-        for key, value in raw.items()
-    }

@@ -11,7 +11,8 @@ share their tokens (a tower; a tower's stage where stages differ), under its nam
     fidelity       (heads, figures) float32      columns as the metadata names them
 
 The header's metadata holds one JSON text: options, versions, the head names of each group, and the
-names of the figures. A file keeps its own names: older versions measured fewer figures.
+names of the figures. A file keeps its own names: older versions measured fewer figures. Beside it
+stands the seal of the file (see `seal`); files of format 1 have none.
 """
 
 import json
@@ -23,13 +24,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 
 from attention_atlas.names.errors import PickError, StoreError
-from attention_atlas.store.files import write_tensors
+from attention_atlas.store.files import damage, write_tensors
+from attention_atlas.store.tensor_file import TensorFile
 
-FORMAT = 1
+FORMAT = 2  # 1 had no seals
 LAST = 65535
+_TODO = "run the layout again"
 SIDES = ("query", "key")
 OF_A_MAP = ("strongest", "visible", "overlap", "like", "correlation", "trust", "kept")
 FIGURES = ("chance", "to_special", "full.correlation", "full.visible",
@@ -101,7 +103,8 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, ...
         sizes = {
             name: (
                 tuple(heads),
-                *(file.get_slice(f"{name}.{side}_tokens").get_shape()[0] for side in SIDES),
+                file.length(f"{name}.query_tokens"),
+                file.length(f"{name}.key_tokens"),
             )
             for name, heads in about["heads"].items()
         }
@@ -113,7 +116,7 @@ def read_map(path: Path) -> Map:
         groups = {
             name: MapHeads(
                 tuple(heads),
-                *(file.get_tensor(f"{name}.{field}") for field in (
+                *(file.tensor(f"{name}.{field}") for field in (
                     "places", "box", "query_tokens", "key_tokens", "c", "fidelity")),
             )
             for name, heads in about["heads"].items()
@@ -127,20 +130,44 @@ def read_figures(path: Path) -> dict[str, dict[str, float]]:
         return {
             head: dict(zip(about["figures"], row, strict=True))
             for name, heads in about["heads"].items()
-            for head, row in zip(heads, file.get_tensor(f"{name}.fidelity").tolist(), strict=True)
+            for head, row in zip(heads, file.tensor(f"{name}.fidelity").tolist(), strict=True)
         }
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _opened(path: Path) -> Iterator[tuple[TensorFile, dict[str, Any]]]:
     """Open a map file; yield it and its metadata. Raise a StoreError if it is damaged."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {}).get("layout", "{}"))
-            if about.get("format", 0) > FORMAT:
-                raise StoreError(f"{path.name} is from a newer version; upgrade attention-atlas")
-            yield file, about
-    except (OSError, SafetensorError, KeyError, ValueError) as problem:
-        raise StoreError(
-            f"{path} is missing or damaged ({problem}); run the layout again"
-        ) from problem
+    with damage(path, _TODO):
+        file = TensorFile(path, _TODO)
+        about = json.loads(file.metadata.get("layout", "{}"))
+        version = about["format"]
+        if version > FORMAT:
+            raise StoreError(f"{path.name} is from a newer version; upgrade attention-atlas")
+        if not file.verify_seal() and version > 1:
+            raise ValueError("it has no checksum")
+        _check(file, about)
+        yield file, about
+
+
+def _check(file: TensorFile, about: dict[str, Any]) -> None:
+    """Raise a ValueError if the tensors of a map are not those of its heads."""
+    if not isinstance(about["options"]["asked"], dict):
+        raise ValueError("it does not say what was asked for")
+    figures = about["figures"]
+    if not all(isinstance(figure, str) for figure in figures):
+        raise ValueError("its figures have no names")
+    for name, heads in about["heads"].items():
+        if not heads or not all(isinstance(head, str) for head in heads):
+            raise ValueError(f"the heads of {name} have no names")
+        n, m = (file.length(f"{name}.{side}_tokens") for side in SIDES)
+        dims = file.shape(f"{name}.box")[-1]
+        expected = {
+            "places": ("uint16", (len(heads), n + m, dims)),
+            "box": ("float32", (len(heads), 2, dims)), "c": ("float32", (len(heads),)),
+            "query_tokens": ("int64", (n,)), "key_tokens": ("int64", (m,)),
+            "fidelity": ("float32", (len(heads), len(figures))),
+        }  # fmt: skip
+        for field, (kind, shape) in expected.items():
+            known = file.dtype(f"{name}.{field}").name, file.shape(f"{name}.{field}")
+            if dims not in (2, 3) or known != (kind, shape):
+                raise ValueError(f"{name}.{field} has shape {known[1]} and type {known[0]}")

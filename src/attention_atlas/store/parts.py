@@ -18,11 +18,15 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
-from safetensors.numpy import load_file
 
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.arrived import ARRAYS, Arrived, leave
 from attention_atlas.store.files import Array, Numbers
+from attention_atlas.store.tensor_file import TensorFile
+from attention_atlas.store.typed import decode
+
+_TODO = "run the same command again"
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,22 @@ class Part:
     bytes: int  # of the file of its arrays
     checksum: str
     facts: dict[str, Any]
+    tables: dict[str, str]  # name → checksum
 
 
 def write_files(contents: Contents, path: Callable[[str], Path]) -> dict[str, Any]:
     """Write the files of a part, each to the path of its name; return its entry."""
     checksum = files.write_tensors(path(ARRAYS), contents.arrays)
+    tables = {}
     for name, table in contents.tables.items():
         files.write_table(path(f"{name}.parquet"), table)
+        tables[name] = files.checksum(path(f"{name}.parquet"))
     return {
         "rows": {name: table.num_rows for name, table in contents.tables.items()},
         "bytes": path(ARRAYS).stat().st_size,
         "checksum": checksum,
         "facts": dict(contents.facts),
+        "tables": tables,
     }
 
 
@@ -103,12 +111,14 @@ class Journal:
 
     def arrays(self, number: int) -> dict[str, Array]:
         """Read the arrays of a part, by name."""
-        arrays: dict[str, Array] = load_file(self.arrays_path(number))
-        return arrays
+        file = TensorFile(self.arrays_path(number), _TODO)
+        file.verify(self.parts[number].checksum)
+        return {name: file.tensor(name) for name in file.names}
 
     def table(self, number: int, name: str) -> pa.Table:
         """Read one table of a part."""
-        return files.read_table(self._path(number, f"{name}.parquet"))
+        path = self._path(number, f"{name}.parquet")
+        return files.read_table(path, self.parts[number].tables[name], _TODO)
 
     def arrays_path(self, number: int) -> Path:
         """Return the path of a part's arrays."""
@@ -122,13 +132,18 @@ class Journal:
         return self.folder / f"{number:05d}.{ending}"
 
     def _whole_parts(self) -> dict[int, Part]:
+        """Return the parts whose files are whole, by their checksums; others are made again."""
         parts = {}
         for path in sorted(self.folder.glob("*.json")):
             try:
-                part = Part(int(path.stem), **files.read_json(path))
-            except (TypeError, ValueError):  # from an earlier version: the part is made again
+                part = decode(Part, {"number": int(path.stem), **files.read_json(path)})
+                self._verify(part)
+            except (ValueError, StoreError):  # damaged, or from an earlier version
                 continue
-            arrays = self.arrays_path(part.number)
-            if arrays.is_file() and arrays.stat().st_size == part.bytes:
-                parts[part.number] = part
+            parts[part.number] = part
         return parts
+
+    def _verify(self, part: Part) -> None:
+        TensorFile(self.arrays_path(part.number)).verify(part.checksum)
+        for name, checksum in part.tables.items():
+            files.read_table(self._path(part.number, f"{name}.parquet"), checksum)

@@ -1,11 +1,12 @@
 """What is in an atlas, and which attention does it hold?
 
-Opening reads the manifest only. Vectors are memory-mapped and read on demand. `rows` recomputes
+Opening reads the manifest only. Vectors are read on demand, never mapped. `rows` recomputes
 weights; all other methods that return weights call it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -31,10 +32,17 @@ from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
 from attention_atlas.store.scores import Scores, read_scores
 from attention_atlas.store.shard import HeldTensors, ShardFile
+from attention_atlas.store.shard_check import check_layer
+from attention_atlas.store.tables import INPUTS, PICTURE_SUMS, TOKENS, read_captured
 from attention_atlas.store.tiles import HeadOverview, Pyramid, Tile
 from attention_atlas.store.write import JOURNAL, is_whole
 
 Bools = npt.NDArray[np.bool_]
+_log = logging.getLogger("attention_atlas")
+_UNSEALED = (
+    "was written by an older version without checksums of its manifest and pictures: damage to "
+    "them is not noticed; to seal it, capture it again"
+)
 _PLURAL = {"query": "queries", "key": "keys", "value": "values"}
 
 
@@ -59,6 +67,8 @@ class StoredAtlas:
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._pyramids = Pyramids()
+        self._held_relations: pd.DataFrame | None = None
+        self._seen_pictures: set[Path] = set()  # compared with their checksums
         self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -67,13 +77,16 @@ class StoredAtlas:
         """Open the atlas in a folder; raise a StoreError if it is unfinished, damaged or newer."""
         path = Path(folder)
         if is_whole(path):
-            return cls(path, Manifest.read(path))
-        if (path / JOURNAL).exists():
+            manifest = Manifest.read(path)
+            if not manifest.sealed:
+                _log.warning("%s %s", path.name, _UNSEALED)
+            return cls(path, manifest)
+        if files.exists(path / JOURNAL):
             raise StoreError(
                 f"{path} is not finished; run the command that started it again to resume"
             )
-        if not path.exists():
-            raise StoreError(f"there is no atlas at {path}")
+        if not files.exists(path):
+            raise StoreError(f"there is no atlas at {str(path)[:200]}")
         raise StoreError(f"{path} is not an atlas: it has no {NAME}")
 
     def __repr__(self) -> str:
@@ -98,20 +111,13 @@ class StoredAtlas:
 
     @cached_property
     def _tokens(self) -> pd.DataFrame:
-        frame = self._table("tokens.parquet")
+        frame = read_captured(self.path, self.manifest, TOKENS)
         labels = read_labels(self.path, self.manifest)
         return frame if labels is None else frame.assign(label=labels.to_numpy())
 
     @cached_property
     def _inputs(self) -> pd.DataFrame:
-        return self._table("inputs.parquet")
-
-    def _table(self, name: str) -> pd.DataFrame:
-        path = self.path / name
-        if not path.is_file() or files.checksum(path) != self.manifest.tables[name]:
-            raise StoreError(f"{path} is missing or damaged; capture the atlas again")
-        frame: pd.DataFrame = files.read_table(path).to_pandas()
-        return frame
+        return read_captured(self.path, self.manifest, INPUTS)
 
     def inputs(self) -> pd.DataFrame:
         """Return one row per input: kind, text, second text, source file, the user's columns."""
@@ -143,14 +149,30 @@ class StoredAtlas:
 
     def picture(self, input: int, image: int = 0) -> Path:
         """Return the path of one picture of an input."""
-        names = list(self.inputs()["images"].iloc[self._check_input(input)])
+        listed = self.inputs()["images"].iloc[self._check_input(input)]
+        names = [] if listed is None else list(listed)
         if not 0 <= image < len(names):
             pictures = f"pictures 0 to {len(names) - 1}" if names else "no pictures"
             raise PickError(f"input {input} has no picture {image}; it has {pictures}")
-        path: Path = (self.path / names[image]).resolve()
-        if not path.is_relative_to(self.path.resolve()) or not path.is_file():
+        with files.damage(self.path / str(names[image]), "capture it again"):
+            path: Path = (self.path / names[image]).resolve()
+            inside = path.is_relative_to(self.path.resolve())
+        if not inside or not files.is_file(path):
             raise StoreError(f"{names[image]} is missing from {self.path}; capture it again")
+        self._verify_picture(path, input, image)
         return path
+
+    def _verify_picture(self, path: Path, input: int, image: int) -> None:
+        """Compare a picture with its checksum, once; those of format 1 have none."""
+        if not self.manifest.sealed or path in self._seen_pictures:
+            return
+        sums = self.inputs().get(PICTURE_SUMS)
+        known = [] if sums is None or sums.iloc[input] is None else list(sums.iloc[input])
+        if len(known) <= image or files.checksum(path) != known[image]:
+            raise StoreError(
+                f"{path} is damaged: its checksum does not match; capture the atlas again"
+            )
+        self._seen_pictures.add(path)
 
     def heads(self) -> pd.DataFrame:
         """Return one row per head: tower, layer, group, errors; kind, scores and maps' figures."""
@@ -196,7 +218,13 @@ class StoredAtlas:
 
     def relations(self) -> pd.DataFrame | None:
         """Read the agreement with trees by head, relation and way; None if no trees were given."""
+        if self._held_relations is not None:
+            return self._held_relations
         return read_relations(self.path, self.manifest)
+
+    def hold_relations(self, table: pd.DataFrame | None) -> None:
+        """Keep relations in memory, for a folder that cannot be written to."""
+        self._held_relations = table
 
     # Attention -------------------------------------------------------------------------------
 
@@ -353,8 +381,7 @@ class StoredAtlas:
 
     def held_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
         """Return a layer of one shard that keeps each tensor in memory once it was read."""
-        shard = self.shard(number)
-        stored = StoredLayer(HeldTensors(shard.tensor, shard.names), tower.name, layer)
+        stored = StoredLayer(self._checked(number, tower, layer, held=True), tower.name, layer)
         if any(stored.counts) and not stored.has("weights"):
             self._need(stored, "query", "key")
         return stored
@@ -366,8 +393,23 @@ class StoredAtlas:
     def _shard_layer(self, number: int, tower: Tower, layer: Layer) -> StoredLayer:
         key = number, tower.name, layer.layer
         if key not in self._layers:
-            self._layers[key] = StoredLayer(self.shard(number), tower.name, layer)
+            shard = self._checked(number, tower, layer)
+            self._layers[key] = StoredLayer(shard, tower.name, layer)
         return self._layers[key]
+
+    def _checked(
+        self, number: int, tower: Tower, layer: Layer, held: bool = False
+    ) -> ShardFile | HeldTensors:
+        """Open one file of vectors and compare a layer in it with the manifest.
+
+        held  keep each tensor in memory once it was read
+        """
+        shard = self.shard(number)
+        tensors = HeldTensors(shard.tensor, shard.names) if held else shard
+        if isinstance(shard, ShardFile):
+            first, last = (int(edge) for edge in self._firsts[number : number + 2])
+            check_layer(shard, tower.name, layer, range(first, last), tensors.tensor)
+        return tensors
 
     def _vectors(
         self, what: str, tower: Tower, layer: Layer, entry: int, input: int | None

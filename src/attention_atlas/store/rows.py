@@ -16,7 +16,8 @@ from attention_atlas.store import softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
 from attention_atlas.store.manifest import Layer
-from attention_atlas.store.shard import HeldTensors, ShardFile, runs, unpack_form
+from attention_atlas.store.shard import HeldTensors, ShardFile, unpack_form
+from attention_atlas.store.tensor_file import runs
 
 LARGEST = 4_000_000  # numbers of one array at once
 Float32 = npt.NDArray[np.float32]

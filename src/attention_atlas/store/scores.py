@@ -4,13 +4,12 @@ scores.parquet  one row per head and measure: head, measure, value, low, high, n
 kinds.parquet   one row per head: head, kind, margin, agree, n, detail, sink, with_sink,
                 without_sink, telling (inputs), evidence for each shape, a count for each kind
 
-Both carry in their Parquet metadata, under `attention_atlas`, a JSON object: the format version,
-the atlas they belong to, the options used, and for each measure its title, formula, source and
-what chance means. Scores are written last: an atlas that has them has both.
+Both are sealed tables (`sealed_table`) that say which atlas they belong to, the options used, and
+for each measure its title, formula, source and what chance means. Scores are written last and hold
+the checksum of their kinds: an atlas that has them has both.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,21 @@ import pyarrow as pa
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.manifest import Manifest
+from attention_atlas.store.sealed_table import frame_of, read_sealed, write_sealed
 
-FORMAT = 1
 SCORES, KINDS = "scores.parquet", "kinds.parquet"
-_ABOUT = b"attention_atlas"
+_TODO = "measure the atlas again: attention-atlas measure --again"
+_WORDS = ("title", "formula", "source", "chance", "range")
+_SCORE = {
+    "head": "text", "measure": "text", "value": "number", "low": "number", "high": "number",
+    "n": "whole", "chance": "number",
+}  # fmt: skip
+_KIND = {
+    "head": "text", "kind": "text", "margin": "number", "agree": "number", "n": "whole",
+    "detail": "text", "sink": "number", "with_sink": "text", "without_sink": "text",
+    "telling": "wholes",
+}  # fmt: skip
+_NO_VALUE = ("value", "low", "high", "chance", "margin", "sink", "detail", "without_sink")
 
 
 @dataclass(frozen=True)
@@ -39,31 +49,67 @@ class Scores:
 
 def write_scores(folder: Path, manifest: Manifest, scores: Scores) -> None:
     about = {
-        "format": FORMAT,
-        "atlas": belongs_to(manifest),
-        "measures": scores.measures,
-        "options": scores.options,
-    }
-    for name, frame in ((KINDS, scores.kinds), (SCORES, scores.table)):
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        metadata = {_ABOUT: json.dumps(about).encode()}
-        files.write_table(folder / name, table.replace_schema_metadata(metadata))
+        "atlas": belongs_to(manifest), "measures": scores.measures, "options": scores.options
+    }  # fmt: skip
+    kinds, table = (
+        pa.Table.from_pandas(frame, preserve_index=False) for frame in (scores.kinds, scores.table)
+    )
+    checksum = write_sealed(folder / KINDS, kinds, about)
+    write_sealed(folder / SCORES, table, {**about, "kinds": checksum})
 
 
 def read_scores(folder: Path, manifest: Manifest) -> Scores | None:
     """Read the scores of an atlas; None if there are none or they are of another capture."""
-    if not (folder / SCORES).is_file():
+    path = folder / SCORES
+    if not files.is_file(path):
         return None
-    table, kinds = files.read_table(folder / SCORES), files.read_table(folder / KINDS)
-    try:
-        about = json.loads(table.schema.metadata[_ABOUT])
-    except (KeyError, TypeError, ValueError) as problem:
-        raise StoreError(f"{folder / SCORES} is damaged; measure the atlas again") from problem
-    if about.get("format", 0) > FORMAT:
-        raise StoreError(f"{SCORES} is from a newer version; upgrade attention-atlas")
+    scores = read_sealed(path, _TODO)
+    about = scores.about
     if about.get("atlas") != belongs_to(manifest):
         return None
-    return Scores(table.to_pandas(), kinds.to_pandas(), about["measures"], about["options"])
+    kinds = read_sealed(folder / KINDS, _TODO)
+    if "kinds" in about and about["kinds"] != kinds.checksum:
+        raise StoreError(f"{folder / KINDS} and {SCORES} are not of one measuring; {_TODO}")
+    table = frame_of(path, scores.table, _SCORE, _TODO, _NO_VALUE)
+    kind_table = frame_of(folder / KINDS, kinds.table, _KIND, _TODO, _NO_VALUE)
+    with files.damage(path, _TODO):
+        _check(table, kind_table, about, manifest)
+    return Scores(table, kind_table, about["measures"], about["options"])
+
+
+def _check(
+    table: pd.DataFrame, kinds: pd.DataFrame, about: dict[str, Any], manifest: Manifest
+) -> None:
+    """Raise a ValueError if scores are not one a head and measure, with words for each measure."""
+    measures = about["measures"]
+    for words in (measures, about["options"], *measures.values()):
+        if not isinstance(words, dict):
+            raise ValueError("its measures or options are no JSON objects")
+    for name, words in measures.items():
+        texts = all(isinstance(text, str) for text in words.values())
+        if not texts or not set(_WORDS[:4]) <= set(words) <= set(_WORDS):
+            raise ValueError(f"the words of {name} are not {', '.join(_WORDS)}")
+    if not len(table) or not len(kinds):
+        raise ValueError("it has no scores")
+    for frame, keys in ((table, ["head", "measure"]), (kinds, ["head"])):
+        if frame.duplicated(keys).any():
+            raise ValueError("a head has a score twice")
+        unknown = set(frame["head"]) - head_names(manifest)
+        if unknown:
+            raise ValueError(f"it has a head {min(unknown)[:40]!r}, which the atlas lacks")
+    if not set(table["measure"]) <= set(measures):
+        raise ValueError("it has scores without words")
+
+
+def head_names(manifest: Manifest) -> set[str]:
+    """Return the names of all heads of an atlas."""
+    several = len(manifest.towers) > 1
+    return {
+        (f"{tower.name}." if several else "") + f"L{layer.layer}H{head}"
+        for tower in manifest.towers
+        for layer in tower.layers
+        for head in range(layer.heads)
+    }
 
 
 def belongs_to(manifest: Manifest) -> str:

@@ -25,14 +25,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
-
-EVERY = slice(None)
+from attention_atlas.store.tensor_file import EVERY, TensorFile, runs
 
 
 @dataclass(frozen=True)
@@ -90,33 +88,19 @@ class Packer:
         return self._known[known]
 
 
-class ShardFile:
-    """One safetensors file, compared with its checksum, if there is one, when it is opened."""
+class ShardFile(TensorFile):
+    """One file of vectors, compared with its checksum, if there is one, when it is opened."""
 
     def __init__(self, path: Path, size: int, checksum: str | None):
-        self.path = path
-        if not path.is_file():
+        if not files.is_file(path):
             raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
-        if path.stat().st_size != size or (checksum and files.checksum(path) != checksum):
-            raise StoreError(f"{path} is damaged: its checksum does not match; capture it again")
-        self._file: Any
-        try:
-            self._file = safe_open(path, framework="numpy")
-        except SafetensorError as problem:
-            raise StoreError(f"{path} is damaged: {problem}") from problem
-        self.names = set(self._file.keys())
-
-    def tensor(self, name: str) -> Array:
-        """Read a tensor as it is stored, entirely."""
-        return np.asarray(self._file.get_tensor(name))
-
-    def part(self, name: str, first: Ints, second: Ints | slice = EVERY) -> Array:
-        """Read a tensor at indexes of its first and second axis, and nothing else."""
-        return part(self._file.get_slice(name), first, second)
-
-    def length(self, name: str) -> int:
-        """Return how many entries the first axis of a tensor has."""
-        return int(self._file.get_slice(name).get_shape()[0])
+        super().__init__(path)
+        if self.size != size:
+            raise StoreError(
+                f"{path} is damaged: it has {self.size} bytes instead of {size}; capture it again"
+            )
+        if checksum:
+            self.verify(checksum)
 
 
 class HeldTensors:
@@ -147,14 +131,6 @@ def part(tensor: Any, first: Ints, second: Ints | slice) -> Array:
     rows = [[tensor[run, column_run] for column_run in columns] for run in runs(first)]
     joined = [row[0] if len(row) == 1 else np.concatenate(row, axis=1) for row in rows]
     return np.asarray(joined[0] if len(joined) == 1 else np.concatenate(joined))
-
-
-def runs(index: Ints) -> list[slice]:
-    """Return indexes as slices of neighbours: 3 4 5 9 → 3:6, 9:10."""
-    if len(index) < 2 or (np.diff(index) == 1).all():
-        return [slice(int(index[0]), int(index[-1]) + 1)]
-    cuts = np.flatnonzero(np.diff(index) != 1) + 1
-    return [slice(int(run[0]), int(run[-1]) + 1) for run in np.split(index, cuts)]
 
 
 def unpack_form(

@@ -20,6 +20,7 @@ from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.arrived import Arrived
 from attention_atlas.store.labels import LABELS
+from attention_atlas.store.lock import LOCK
 from attention_atlas.store.manifest import NAME, Manifest, Shard
 from attention_atlas.store.parts import Contents, Journal, Part
 from attention_atlas.store.relations import RELATIONS
@@ -90,6 +91,14 @@ class Writer:
         replace(self.draft(**about), tables=sums).write(self.folder)
         self.journal.sweep()
         (self.folder / JOURNAL).unlink(missing_ok=True)
+        for pattern in (
+            "*.part",
+            "vectors/*.part",
+            "images/*.part",
+        ):  # of a process that was killed
+            for left in self.folder.glob(pattern):
+                if left.name != LOCK:
+                    left.unlink(missing_ok=True)
 
     def _tables(self, name: str) -> Iterator[pa.Table]:
         return (self.journal.table(part.number, name) for part in self.parts)
@@ -105,7 +114,20 @@ class Writer:
 
 def is_whole(folder: Path) -> bool:
     """Tell whether a folder holds a finished atlas."""
-    return (folder / NAME).is_file()
+    return files.is_file(folder / NAME)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise a StoreError if no atlas can be written to this path: a file, a name too long."""
+    try:
+        is_folder = folder.is_dir() or not folder.exists()
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        name = str(folder)
+        short = name if len(name) < 100 else f"{name[:60]}…"
+        raise StoreError(f"{short} cannot be an atlas: {said}; name another folder") from problem
+    if not is_folder:
+        raise StoreError(f"{folder} is a file; name a folder for the atlas")
 
 
 def _clear(folder: Path) -> None:
@@ -125,7 +147,7 @@ def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
             f"{folder} already holds an atlas of another model, other inputs or other options; "
             "name another folder, or overwrite it with --overwrite"
         )
-    if journal.exists():
+    if files.exists(journal):
         if files.read_json(journal).get("fingerprint") != fingerprint:
             raise StoreError(
                 f"{folder} was begun with another model, other inputs or other options; "

@@ -5,6 +5,7 @@ take 40 MB and seconds to capture; their maps take 5 MB and minutes to make. So 
 the package, and the vectors are captured at the first start and kept.
 """
 
+import atexit
 import hashlib
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from attention_atlas.names.errors import StoreError
+from attention_atlas.store.maps import read_map, write_map
 from attention_atlas.store.reader import StoredAtlas
 
 DATA = Path(__file__).parent / "demo_atlas"
@@ -54,9 +56,9 @@ def _capture(model: str, path: Path) -> StoredAtlas:
     with tempfile.TemporaryDirectory(dir=path.parent) as place:
         fresh = Path(place) / path.name
         capture(model, sentences(), path=fresh, progress=False)
-        (fresh / "layouts").mkdir()
         for file in DATA.glob(f"{_short(model)}.*.safetensors"):
-            shutil.copyfile(file, fresh / "layouts" / file.name.removeprefix(f"{_short(model)}."))
+            name = file.name.removeprefix(f"{_short(model)}.")
+            write_map(fresh / "layouts" / name, read_map(file))  # sealed
         shutil.rmtree(path, ignore_errors=True)
         fresh.rename(path)
     return StoredAtlas.open(path)
@@ -78,5 +80,6 @@ def _home() -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="attention-atlas-"))
+        home = Path(tempfile.mkdtemp(prefix="attention-atlas-"))
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
     return home

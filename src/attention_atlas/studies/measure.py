@@ -1,15 +1,21 @@
 """How is an atlas measured and labelled with a live model or a file besides its own folder?"""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attention_atlas.names.errors import StoreError
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.relations import forget_relations, write_relations
 from attention_atlas.store.scores import Scores
 
+_log = logging.getLogger("attention_atlas")
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from attention_atlas.engine.job import Engine
     from attention_atlas.measure.run import Extra
     from attention_atlas.models.load import Loaded
@@ -47,11 +53,12 @@ def measure(
     extras = []
     if again:
         forget_relations(opened.path)
+        opened.hold_relations(None)
     if conllu is not None:
         from attention_atlas.measure.syntax import syntax
 
         agreement, relations = syntax(opened, conllu, seed)
-        write_relations(opened.path, opened.manifest, relations)
+        _keep_relations(opened, relations)
         extras.append(agreement)
     if model is not None:
         from attention_atlas.models.load import load
@@ -66,6 +73,15 @@ def measure(
         opened, extras, seed=seed, again=again, progress=progress, machine=machine,
         engine=find_engine(engine),
     )  # fmt: skip
+
+
+def _keep_relations(atlas: StoredAtlas, relations: "pd.DataFrame") -> None:
+    """Write relations into the folder, or hold them in memory where it cannot be written to."""
+    try:
+        write_relations(atlas.path, atlas.manifest, relations)
+    except StoreError as problem:
+        _log.warning("the relations of %s are not kept: %s", atlas.path, problem)
+        atlas.hold_relations(relations)
 
 
 def label(

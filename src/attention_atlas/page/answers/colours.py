@@ -20,6 +20,7 @@ from attention_atlas.page.wire.constants import UNIT
 MOST_NAMES = 200  # a column with more names cannot be shown in colours
 _OWN_OF_INPUTS = {
     "input", "kind", "text", "second", "source", "boundary", "prompt", "truncated", "images",
+    "picture_checksums",
 }  # fmt: skip
 _OWN_OF_TOKENS = {
     "token", "input", "stream", "position", "text", "id", "special", "start", "end", "segment",

@@ -5,6 +5,7 @@ picture/3/0 · thumbs/1. Files are looked up in the atlas's own table; one pictu
 
 import io
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.page.answers.find import check_input, listed_input
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import image as wire
+from attention_atlas.store.files import DAMAGE, damage
 from attention_atlas.store.reader import StoredAtlas
 
 LARGEST = 1024  # pixels a side of a picture that is sent
@@ -51,7 +53,8 @@ def picture_infos(atlas: StoredAtlas, i: int) -> list[wire.PictureInfo]:
     for image, stored in enumerate(_list(row["images"])):
         with _opened(atlas.picture(i, image)) as opened:
             width, height = opened.size
-            turned = opened.getexif().get(_ORIENTATION) in _TURNED
+            with damage(atlas.picture(i, image), "capture the atlas again"):
+                turned = opened.getexif().get(_ORIENTATION) in _TURNED
         name = row.get("source") if image == 0 and row.get("source") else Path(stored).name
         size = (height, width) if turned else (width, height)
         infos.append(wire.PictureInfo(*size, str(name)))
@@ -107,8 +110,15 @@ def _list(names: object) -> list[str]:
 
 def _opened(path: Path) -> Image.Image:
     try:
-        return Image.open(path)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            return Image.open(path)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as problem:
+        most = (Image.MAX_IMAGE_PIXELS or 0) // 10**6
+        raise StoreError(
+            f"{path.name} has more than {most} million pixels; make it smaller"
+        ) from problem
+    except (*DAMAGE, UnidentifiedImageError, SyntaxError) as problem:
         raise StoreError(f"{path.name} is damaged; capture the atlas again") from problem
 
 
@@ -118,7 +128,7 @@ def _small(path: Path, side: int) -> Image.Image:
         opened.draft("RGB", (side, side))
         try:
             picture = upright(opened)
-        except (OSError, SyntaxError, ValueError) as problem:
+        except (*DAMAGE, SyntaxError) as problem:
             raise StoreError(f"{path.name} is damaged; capture the atlas again") from problem
     picture.thumbnail((side, side))
     return picture

@@ -18,6 +18,8 @@ def read_subject(given: Mapping[str, Any], caller: Any) -> Subject:
     attention, tokens, prettify = (given[n] for n in ("attention", "tokens", "prettify_tokens"))
     if isinstance(attention, StoredAtlas):
         return attention
+    if given["include_layers"] is not None and not len(given["include_layers"]):
+        raise InputError("include_layers is empty; name at least one layer, or leave it out")
     both = {name: given[name] for name in _BOTH}
     if attention is None:
         sides = {"encoder": both["encoder_tokens"], "decoder": both["decoder_tokens"]}

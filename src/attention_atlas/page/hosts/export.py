@@ -27,6 +27,7 @@ from attention_atlas.page.wire.about import About, Neighbour
 from attention_atlas.page.wire.packing import pack
 from attention_atlas.store.files import write_whole
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.write import check_folder
 
 _PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
 SOON = 1_000_000  # bytes of edges above which the layer that is shown first is written first
@@ -156,6 +157,7 @@ def _json(value: Any) -> bytes:
 
 def save_folder(folder: Path, subject: Subject, *, exact: bool = False) -> None:
     """Write a folder that any web host can serve: the page, with its packets as files."""
+    check_folder(folder)
     if folder.exists() and any(folder.iterdir()) and not (folder / "api" / "about").exists():
         raise InputError(f"{folder} is not empty and is not an exported atlas; give another folder")
     answers = Answers(subject)

@@ -8,10 +8,10 @@ aa.image_view(atlas, input=3, head="L5H1")
 view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from attention_atlas.names.arguments import caller
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.pictures import has_pictures
 from attention_atlas.page.hosts.bertviz_arguments import read_subject
@@ -54,7 +54,7 @@ def head_view(
     html_action "return" returns an object with the page in `.data`, "view" displays it at once.
     With the model of an atlas, the notebook can add new texts and edit attention.
     """
-    subject = read_subject(locals(), sys._getframe(1))
+    subject = read_subject(locals(), caller())
     picks = text_picks(subject, "head", input, tower, layer, heads)
     return view_or_html(View(subject, picks, model), html_action)
 
@@ -79,7 +79,7 @@ def model_view(
     model: Any = None,
 ) -> Any:
     """Show all layers and heads as small pictures. Arguments as in `head_view`."""
-    subject = read_subject(locals(), sys._getframe(1))
+    subject = read_subject(locals(), caller())
     picks = text_picks(subject, "model", input, tower, None, None)
     picks["theme"] = theme(display_mode)
     picks["shownLayers"] = (

@@ -22,7 +22,9 @@ from attention_atlas.record.write.corpus import Corpus, without_broken_pictures
 from attention_atlas.record.write.measuring import Measuring
 from attention_atlas.record.write.options import SHARD_BYTES, Capturing
 from attention_atlas.record.write.run import Request, write_atlas
+from attention_atlas.store.lock import locked
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.write import check_folder
 
 
 def capture(
@@ -72,6 +74,8 @@ def capture(
     """
     capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, vectors, shard_bytes)
     capturing.check()
+    if path is not None:
+        check_folder(Path(path))
     chosen_engine = find_engine(engine)
     loading = Loading(
         device, dtype, revision, trust_remote_code, gguf_file, device_map, bits, adapter
@@ -80,15 +84,22 @@ def capture(
     read = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)
     given, skipped = without_broken_pictures(read)
     corpus = Corpus(loaded, dict(enumerate(given)), truncate)
-    folder = Path(tempfile.mkdtemp(prefix="attention-atlas-") if path is None else path)
     sent = _sent(model, tokenizer, loading, loaded)
     request = Request(
         capturing, limit, skipped, sent, overwrite, progress, read_edits(edits), measuring
     )
-    write_atlas(folder, corpus, request, chosen_engine)
-    atlas = StoredAtlas.open(folder)
-    if path is None:
-        weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
+    if path is not None:
+        with locked(Path(path)):
+            write_atlas(Path(path), corpus, request, chosen_engine)
+        return StoredAtlas.open(path)
+    folder = Path(tempfile.mkdtemp(prefix="attention-atlas-"))
+    try:
+        write_atlas(folder, corpus, request, chosen_engine)
+        atlas = StoredAtlas.open(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(atlas, shutil.rmtree, folder, ignore_errors=True)
     return atlas
 
 

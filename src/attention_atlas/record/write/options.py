@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from attention_atlas.names.errors import InputError
-from attention_atlas.names.options import option
+from attention_atlas.names.options import MOST_SEED, check_seed, option
 
 SHARD_BYTES = 128 * 2**20
 ALL, NONE, SAMPLE = "all", "none", "sample:"
@@ -55,7 +55,7 @@ class Capturing:
     batch_size: int = option(8, "Inputs that run together.", min=1)
     generate: int = option(0, "Tokens to let the model write.", min=0)
     truncate: bool = option(False, "Cut inputs that are too long.")
-    seed: int = option(0, "For everything that is drawn at random.")
+    seed: int = option(0, "For everything that is drawn at random.", min=0, max=MOST_SEED)
     vectors: str = option(
         "all",
         "Whose vectors to keep: all, none, or sample:20000, a sample of whole inputs with so many "
@@ -70,6 +70,9 @@ class Capturing:
             asked = ", ".join(unknown) or "nothing"
             raise InputError(f"asked to keep {asked}; keep some of {', '.join(Kept)}")
         sample_size(self.vectors)
+        check_seed(self.seed)
+        if self.generate < 0:
+            raise InputError(f"asked to generate {self.generate} tokens; give 0 or more")
         if self.batch_size < 1:
             raise InputError(
                 f"the batch size is {self.batch_size}; give a batch size of at least 1"

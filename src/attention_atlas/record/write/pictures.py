@@ -4,13 +4,18 @@ They are copied unchanged, so that the atlas can be shown on any machine.
 """
 
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.media import open_image
-from attention_atlas.store.files import write_whole
+from attention_atlas.store.files import checksum, write_whole
+from attention_atlas.store.parts import Contents
+from attention_atlas.store.tables import PICTURE_SUMS
 
 
 def picture_names(number: int, given: Input) -> list[str]:
@@ -20,10 +25,23 @@ def picture_names(number: int, given: Input) -> list[str]:
     ]
 
 
-def save_pictures(folder: Path, number: int, given: Input) -> None:
-    """Write the pictures of one input into the atlas."""
+def save_pictures(folder: Path, number: int, given: Input) -> list[str]:
+    """Write the pictures of one input into the atlas; return their checksums."""
+    sums = []
     for name, image in zip(picture_names(number, given), given.images, strict=True):
         write_whole(folder / name, partial(_save, image))
+        sums.append(checksum(folder / name))
+    return sums
+
+
+def with_picture_checksums(contents: Contents, sums: list[list[str]]) -> Contents:
+    """Return a shard whose table of inputs holds the checksums of its pictures, if it has any."""
+    if not any(sums):
+        return contents
+    inputs = contents.tables["inputs"]
+    column = pa.array(sums, type=pa.list_(pa.string()))
+    tables = {**contents.tables, "inputs": inputs.append_column(PICTURE_SUMS, column)}
+    return replace(contents, tables=tables)
 
 
 def _suffix(image: Any) -> str:

@@ -15,7 +15,7 @@ from attention_atlas.record.write.finish import finish
 from attention_atlas.record.write.foretell import foretell, refuse_without_room, tell
 from attention_atlas.record.write.measuring import Measuring, scores_journal
 from attention_atlas.record.write.options import ALL, Capturing
-from attention_atlas.record.write.pictures import save_pictures
+from attention_atlas.record.write.pictures import save_pictures, with_picture_checksums
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.planning import Planned, make_plan
 from attention_atlas.record.write.shard import Bench
@@ -105,12 +105,14 @@ def run_missing(
 
     def done(job: Job, result: Contents | Arrived | Mapping[str, Contents | Arrived]) -> None:
         shard = int(job.name)
-        for number in range(*plan.shards[shard]):
+        sums = [
             save_pictures(writer.folder, number, corpus.given[number])
+            for number in range(*plan.shards[shard])
+        ]
         if isinstance(result, Mapping):
             scores.add(shard, result["scores"])
             result = result["contents"]
-        writer.add(shard, result)
+        writer.add(shard, with_picture_checksums(result, sums))
         draw(writer.inputs_done)
 
     draw(writer.inputs_done)

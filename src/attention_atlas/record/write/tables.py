@@ -7,8 +7,12 @@ import pyarrow as pa
 
 from attention_atlas.models.inputs import Input
 from attention_atlas.names.errors import InputError
+from attention_atlas.store.tables import PICTURE_SUMS
 
-_OWN = ("input", "kind", "text", "second", "source", "boundary", "prompt", "truncated", "images")
+_OWN = (
+    "input", "kind", "text", "second", "source", "boundary", "prompt", "truncated", "images",
+    PICTURE_SUMS,
+)  # fmt: skip
 _TOKENS = pa.schema(
     [
         ("token", pa.int64()),
@@ -113,8 +117,9 @@ def input_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pa.Table:
     for name in columns:
         try:
             arrays[name] = pa.array([row.get(name) for row in rows], from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+        except (pa.ArrowException, OverflowError, ValueError) as problem:
             raise InputError(
-                f"column {name!r} has values of different types and cannot be stored: {problem}"
+                f"column {name!r} has values of different types, or too large, and cannot be "
+                f"stored: {problem}"
             ) from problem
     return pa.table(arrays)

@@ -1,0 +1,70 @@
+"""How are two captures kept from writing into one folder?
+
+The one that writes holds a lock on `capture.lock.part`. The system gives it back when the process
+ends, however it ends, so a folder is never locked by a process that is gone. Where a file system
+has no locks, or the folder cannot be written to, there is none.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attention_atlas.names.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = "capture.lock.part"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; raise a StoreError if another process holds it."""
+    created = not folder.exists()
+    lock = _take(folder)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            with suppress(OSError):
+                (folder / LOCK).unlink()
+            os.close(lock)
+        if created:
+            with suppress(OSError):  # not empty: it has what was captured
+                folder.rmdir()
+
+
+def _take(folder: Path) -> int | None:
+    """Return the descriptor that holds the lock; None where there are no locks."""
+    if fcntl is None:
+        return None
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError:  # what writes into the folder says why it cannot
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise StoreError(
+                f"another capture is writing into {folder}; wait until it is done, "
+                "or name another folder"
+            ) from None
+        except OSError:
+            os.close(lock)
+            return None
+        if _is_same(folder / LOCK, lock):
+            return lock
+        os.close(lock)  # the one who held it has just deleted it
+
+
+def _is_same(path: Path, lock: int) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(lock).st_ino
+    except OSError:
+        return False

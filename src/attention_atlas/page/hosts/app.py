@@ -45,11 +45,17 @@ def make_app(
             app.add_api_route("/0/", lambda: Response(status_code=307, headers={"Location": "../"}))
         app.include_router(_routes(answers, compressor), prefix=f"/{number}")
     app.add_api_route("/{path:path}", _no_page, methods=["GET", "POST"])
+    app.add_exception_handler(404, lambda _request, _problem: _no_page())
+    app.add_exception_handler(405, lambda _request, _problem: _no_method())
     return app
 
 
 def _no_page() -> Response:
     return refused("there is no such page; open /", 404)
+
+
+def _no_method() -> Response:
+    return refused("this address is only read, with GET; actions are sent with POST", 405)
 
 
 def _routes(answers: Answers, compressor: Compressor | None) -> APIRouter:

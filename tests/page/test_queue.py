@@ -19,7 +19,7 @@ from attention_atlas.page.answers import heads
 from attention_atlas.page.hosts import launch
 from attention_atlas.page.live import background
 from attention_atlas.page.live import queue as queues
-from attention_atlas.page.live.answers import make_answers
+from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.live.lab_input import LabInput
 from attention_atlas.page.live.lane import BusyError, Lane, Ticket
 from attention_atlas.page.live.model import LiveModel
@@ -310,6 +310,31 @@ def test_measuring_is_counted_for_the_page_that_waits(
         may_end.set()
         answer = unpack(asked.result().content)
     assert "are not kept; to keep them, run: attention-atlas measure gpt.atlas" in answer["note"]
+
+
+def test_those_who_ask_for_the_same_packet_at_once_wait_for_the_same_work(
+    gpt: aa.Atlas, stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, may_end, calls = Answers.answer, threading.Event(), list[str]()
+
+    def slow(self: Answers, path: str) -> Any:
+        if path.startswith("edges"):
+            calls.append(path)
+            assert may_end.wait(PATIENCE)
+        return real(self, path)
+
+    monkeypatch.setattr(Answers, "answer", slow)
+    with launch.start([gpt], port=0) as running, ThreadPoolExecutor(20) as clients:
+        url = running.url + "api/edges/0/decoder"
+        asked = [clients.submit(httpx.get, url, timeout=PATIENCE) for _ in range(20)]
+        until(lambda: calls)
+        with pytest.raises(httpx.ReadTimeout):  # one goes away, and the others do not notice
+            httpx.get(url, timeout=0.2)
+        may_end.set()
+        answers = [answer.result() for answer in asked]
+    assert len(calls) == 1
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
 
 
 # Maps and texts -----------------------------------------------------------------------------------

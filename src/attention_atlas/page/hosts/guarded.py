@@ -29,6 +29,7 @@ class Guarded:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
+                message = {**message, "headers": list(message["headers"])}
                 self._add_headers(request, message)
             await send(message)
 

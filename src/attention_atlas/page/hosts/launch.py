@@ -22,6 +22,7 @@ from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.live.answers import Models
 
 _USUAL = 8642
+_KEPT_OPEN = 75  # seconds; longer than clients keep them, whose next request would meet the end
 _PATIENCE = 20.0  # seconds until a started server must answer
 
 
@@ -95,7 +96,7 @@ def _prepared(
     listener = _listen(host, port)
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off", server_header=False,
-        http=Connection, ws="none", loop="asyncio", backlog=BACKLOG,
+        http=Connection, ws="none", loop="asyncio", backlog=BACKLOG, timeout_keep_alive=_KEPT_OPEN,
     )  # fmt: skip
     ending = ExitStack()
     ending.callback(listener.close)

@@ -58,6 +58,11 @@ class Answers:
         row = PACKETS.get(path.partition("/")[0])
         return "slow" if row is not None and row.slow else "quick"
 
+    def is_lasting(self, path: str) -> bool:
+        """Tell whether a packet is the same for everybody who asks for it now."""
+        row = PACKETS.get(path.partition("/")[0])
+        return row is not None and not row.changes
+
     def action_lane(self, name: str) -> LaneName | None:
         """Tell where an action waits for its turn; None if it is done at once."""
         return ACTIONS[name].lane if name in ACTIONS and self.work is not None else None
@@ -68,8 +73,7 @@ class Answers:
         if kept is not None:
             return kept, True
         packet, answered = _packed(lambda: self.answer(path))
-        row = PACKETS.get(path.partition("/")[0])
-        if answered and row is not None and not row.changes and len(packet) <= KEPT:
+        if answered and self.is_lasting(path) and len(packet) <= KEPT:
             with self._lock:
                 self._kept[path] = packet
         return packet, answered

@@ -31,17 +31,19 @@ from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.packing import unpack
 from tests import planted
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 SERVE = """
-import sys, resource
+import sys, resource, time
 from pathlib import Path
 from attention_atlas.page.hosts import connections, launch, static_files
-from attention_atlas.layout import device
+from attention_atlas.layout import device, run
 from attention_atlas.store.reader import StoredAtlas
 
 static_files.STATIC = Path(sys.argv[1])
 connections.SLOWEST_REQUEST = float(sys.argv[2])
 device.POINTS_AT_ONCE = 1  # a chunk for each head
+real = run.make_chunk
+run.make_chunk = lambda *asked: time.sleep(0.5) or real(*asked)  # so that it can be interrupted
 files = int(sys.argv[3])
 if files:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
@@ -70,9 +72,18 @@ def serving(
             assert process.stdout is not None and process.stderr is not None
             line = process.stdout.readline()
             assert line, process.stderr.read()
-            yield line.split()[1], process
+            url = line.split()[1]
+            until(lambda: _answers(url))  # the link is printed a moment before it is open
+            yield url, process
         finally:
             process.kill()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=PATIENCE).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def until(true: Callable[[], Any]) -> Any:
@@ -102,8 +113,8 @@ def test_a_server_that_is_killed_finds_everything_when_it_starts_again(
     tmp_path: Path, stand_in: Path
 ) -> None:
     """Killed in the middle of a map: finished heads are kept, and nothing else is left behind."""
-    atlas = write(tmp_path / "x.atlas", 40)
-    body = {"method": "tsne", "dims": 2}
+    atlas = write(tmp_path / "x.atlas")
+    body = {"method": "pca", "dims": 2}
 
     def progress(url: str) -> Any:
         return unpack(httpx.get(url + "api/progress", timeout=PATIENCE).content)
@@ -116,12 +127,12 @@ def test_a_server_that_is_killed_finds_everything_when_it_starts_again(
     assert done < 5, "it was killed in the middle"
     with serving(stand_in, atlas.path) as (url, _):
         about = unpack(httpx.get(url + "api/about", timeout=PATIENCE).content)
-        assert about["maps"] == [] and len(about["inputs"]) == 40
+        assert about["maps"] == [] and len(about["inputs"]) == 4
         httpx.post(url + "api/compute", json=body, timeout=PATIENCE)
         first = until(lambda: progress(url)["done"])
         assert first >= done, "finished heads are not computed again"
         until(lambda: progress(url)["state"] == "done")
-        assert httpx.get(url + "api/map/tsne-2d/decoder", timeout=PATIENCE).status_code == 200
+        assert httpx.get(url + "api/map/pca-2d/decoder", timeout=PATIENCE).status_code == 200
     left = {path.name for path in atlas.path.rglob("*.part*")}
     assert not left
 
@@ -249,9 +260,7 @@ def test_what_nobody_foresaw_stays_an_error() -> None:
 # A folder that cannot be written to ---------------------------------------------------------------
 
 HEADS_ALONE = """
-import os, sys
-os.setuid(65534) if os.getuid() == 0 else None
-import json
+import json, sys
 from pathlib import Path
 from attention_atlas.page.live.answers import make_answers
 from attention_atlas.page.wire.packing import unpack
@@ -267,15 +276,16 @@ print(json.dumps({"answered": [answered for _, answered in told], "note": scores
 def test_heads_of_a_folder_that_cannot_be_written_are_measured_in_memory_and_say_so(
     tmp_path: Path,
 ) -> None:
-    """By a person who may not write there; root may write everywhere, so root becomes nobody."""
+    """Root may write everywhere, so root runs it without the right to."""
+    weak = "--bounding-set=-dac_override,-dac_read_search"
+    prefix = ["setpriv", weak] if os.getuid() == 0 else []
+    if prefix and not shutil.which("setpriv"):
+        pytest.skip("root needs setpriv to give up its right to write everywhere")
     atlas = write(tmp_path / "x.atlas")
     paths = [atlas.path, *atlas.path.rglob("*")]
     for path in paths:
         path.chmod(0o555 if path.is_dir() else 0o444)
-    for parent in atlas.path.parents:
-        if parent.stat().st_uid == os.getuid() and not parent.stat().st_mode & 0o005:
-            parent.chmod(parent.stat().st_mode | 0o055)
-    command = [sys.executable, "-c", HEADS_ALONE, str(atlas.path)]
+    command = [*prefix, sys.executable, "-c", HEADS_ALONE, str(atlas.path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd="/")
     for path in paths:
         path.chmod(0o755 if path.is_dir() else 0o644)

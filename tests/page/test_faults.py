@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ import attention_atlas as aa
 from attention_atlas.layout import device, run
 from attention_atlas.names.errors import StoreError
 from attention_atlas.page.answers import heads
+from attention_atlas.page.hosts import connections, launch
 from attention_atlas.page.hosts.few_lines import FewLines
 from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.live.in_words import in_words
@@ -301,6 +301,7 @@ def test_heads_of_a_folder_that_cannot_be_written_are_measured_in_memory_and_say
 # Half-open connections ----------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_connections_that_send_nothing_starve_nobody_and_fill_no_log(
     tmp_path: Path, stand_in: Path
 ) -> None:
@@ -338,27 +339,30 @@ def _ended(connection: socket.socket) -> bool:
         return True
 
 
-def test_a_request_letter_by_letter_is_cut_off(tmp_path: Path, stand_in: Path) -> None:
-    atlas = write(tmp_path / "x.atlas")
-    with serving(stand_in, atlas.path, slowest=1) as (url, _):
-        port = httpx.URL(url).port or 0
+def test_a_request_letter_by_letter_is_cut_off(
+    gpt: aa.Atlas, stand_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SLOWEST_REQUEST", 0.5)
+    monkeypatch.setattr(connections, "_EVERY", 0.1)
+    with launch.start([gpt], port=0) as running:
+        port = httpx.URL(running.url).port or 0
         with socket.create_connection(("127.0.0.1", port)) as slow:
-            stopped = threading.Event()
             head = b"POST /api/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n"
             slow.sendall(head + b"Content-Type: application/json\r\n\r\n")
-            slow.settimeout(0.2)
-            end = time.monotonic() + PATIENCE
-            while not stopped.is_set():
-                assert time.monotonic() < end
-                try:
-                    slow.sendall(b" ")
-                    if slow.recv(1000) == b"":
-                        stopped.set()
-                except TimeoutError:
-                    continue
-                except OSError:
-                    stopped.set()
-        assert httpx.get(url + "api/about", timeout=PATIENCE).status_code == 200
+            slow.settimeout(0.05)
+            until(lambda: _cut_off(slow))
+        assert httpx.get(running.url + "api/about", timeout=PATIENCE).status_code == 200
+
+
+def _cut_off(slow: socket.socket) -> bool:
+    """Sends one more letter, and sees whether the other side has gone."""
+    try:
+        slow.sendall(b" ")
+        return slow.recv(1000) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def test_a_log_has_some_lines_a_minute_and_says_how_many_are_missing() -> None:

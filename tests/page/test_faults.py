@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.layout import device, run
+from attention_atlas.layout import device
 from attention_atlas.names.errors import StoreError
 from attention_atlas.page.answers import heads
 from attention_atlas.page.hosts import connections, launch
@@ -29,6 +29,7 @@ from attention_atlas.page.live.in_words import in_words
 from attention_atlas.page.live.lab_input import LabInput
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.packing import unpack
+from attention_atlas.store.parts import Journal
 from tests import planted
 
 PATIENCE = 180.0
@@ -146,14 +147,14 @@ def test_a_full_disk_stops_a_map_in_a_sentence_and_others_are_computed(
     full, other = make_answers([write(tmp_path / "a"), write(tmp_path / "b")])
     layouts = tmp_path / "a" / "layouts"
     monkeypatch.setattr(device, "POINTS_AT_ONCE", 1)
-    real = run.Journal.add
+    real = Journal.add
 
     def add(self: Any, *given: Any) -> None:
         if layouts in self.folder.parents:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(self, *given)
 
-    monkeypatch.setattr(run.Journal, "add", add)
+    monkeypatch.setattr(Journal, "add", add)
     for answers in (full, other):
         answers.perform("compute", {"method": "pca", "dims": 2})
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.layout import chunk, run
+from attention_atlas.measure.run import measure_atlas
 from attention_atlas.names.progress import bar
 from attention_atlas.names.wanted import UnwantedError, stop_if_unwanted
 from attention_atlas.page.answers import heads
@@ -289,7 +291,7 @@ def test_clients_without_a_name_are_told_apart_by_their_machine(served: str) -> 
 def test_measuring_is_counted_for_the_page_that_waits(
     gpt: aa.Atlas, stand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, may_end, seen = heads.measure_atlas, threading.Event(), threading.Event()
+    real, may_end, seen = measure_atlas, threading.Event(), threading.Event()
 
     def slow(*asked: Any, **options: Any) -> Any:
         with bar("measuring", 7, False) as tick:
@@ -362,7 +364,11 @@ def test_maps_of_two_atlases_are_computed_one_after_the_other(
     assert unpack(second.perform("compute", body)[0])["state"] == "waiting"
     may_end.set()
     for answers in (first, second):
-        until(lambda now=answers: unpack(now.packet("progress")[0])["state"] == "done")
+        until(partial(_is_done, answers))
+
+
+def _is_done(answers: Answers) -> bool:
+    return bool(unpack(answers.packet("progress")[0])["state"] == "done")
 
 
 def test_only_so_many_texts_are_kept_in_memory(

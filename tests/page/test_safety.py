@@ -237,9 +237,9 @@ def test_cookies_of_other_programs_do_not_keep_the_page_shut(
     client, token = guarded
     name = Guard("192.0.2.7", token).cookie
     for header in (f"{other}; {name}={token}", f"{name}={token}; {other}"):
-        answer = client.get("/api/about", headers={"cookie": header.encode()})
+        answer = client.get("/api/about", headers={b"cookie": header.encode()})
         assert answer.status_code == 200, header
-    assert client.get("/api/about", headers={"cookie": other.encode()}).status_code == 403
+    assert client.get("/api/about", headers={b"cookie": other.encode()}).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from attention_atlas.edits.prove.receipt import check_edits
 from attention_atlas.models.load import load
 from attention_atlas.page.answers import edited as kept
 from attention_atlas.page.hosts.app import make_app
-from attention_atlas.page.live import lab
 from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.live.lab_input import LabInput
 from attention_atlas.page.live.model import LiveModel
@@ -340,35 +339,6 @@ def test_packets_are_answered_while_an_edit_runs(
     assert told(live.packet("edges/2/decoder"))["input"] == 2
     may_end.set()
     thread.join()
-
-
-def test_too_many_edits_at_once_are_refused_so_that_packets_are_still_answered(
-    live: Answers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entered, may_end, real = threading.Semaphore(0), threading.Event(), LabInput.edit
-
-    def slow(self: LabInput, asked: Any) -> Any:
-        entered.release()
-        assert may_end.wait(60)
-        return real(self, asked)
-
-    monkeypatch.setattr(LabInput, "edit", slow)
-    body = {"input": 0, "edits": [ABLATE]}
-    work = live.work
-    assert work is not None
-    threads = [
-        threading.Thread(target=live.perform, args=["edit", body]) for _ in range(lab.WAITING)
-    ]
-    for thread in threads:
-        thread.start()
-    assert entered.acquire(timeout=60)
-    end = time.monotonic() + 60
-    while work.lab._slots._value:  # the others wait for the model
-        assert time.monotonic() < end
-    assert refused(live.perform("edit", body)).startswith("8 edits are waiting already")
-    may_end.set()
-    for thread in threads:
-        thread.join()
 
 
 def test_only_the_latest_edited_inputs_are_kept(

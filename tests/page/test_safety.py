@@ -81,7 +81,12 @@ def test_another_host_needs_the_token_on_every_request(guarded: tuple[TestClient
     client, token = guarded
     for path in ("/", "/page.js", "/api/about", "/api/about?token=wrong"):
         assert client.get(path).status_code == 403
-    assert client.get("/api/about", headers={"cookie": "attention-atlas=wrong"}).status_code == 403
+    assert (
+        client.get(
+            "/api/about", headers={"cookie": f"{Guard('192.0.2.7', token).cookie}=wrong"}
+        ).status_code
+        == 403
+    )
     assert client.get(f"/api/about?token={token}").status_code == 200
 
 
@@ -200,3 +205,114 @@ def test_a_taken_port_is_told_in_one_sentence(gpt: aa.Atlas, stand_in: Path) -> 
 def test_an_unknown_host_is_told_in_one_sentence(gpt: aa.Atlas, stand_in: Path) -> None:
     with pytest.raises(InputError, match="cannot listen at"):
         launch.start([gpt], host="no such host", port=0)
+
+
+# Several servers with tokens ---------------------------------------------------------------------
+
+
+def test_two_servers_with_tokens_on_one_host_keep_their_own_cookies(
+    gpt: aa.Atlas, stand_in: Path
+) -> None:
+    """A browser sends every cookie of a host to all of its ports."""
+    jar: dict[str, str] = {}
+    guards = [Guard.of("192.0.2.7"), Guard.of("192.0.2.7")]
+    apps = [make_app([gpt], guard) for guard in guards]
+    for guard, app in zip(guards, apps, strict=True):
+        answer = TestClient(app, base_url="http://192.0.2.7").get(f"/?token={guard.token}")
+        jar |= dict(answer.cookies)
+    assert len(jar) == 2
+    header = "; ".join(f"{name}={value}" for name, value in jar.items())
+    for app in apps:
+        client = TestClient(app, base_url="http://192.0.2.7")
+        assert client.get("/api/about", headers={"cookie": header}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "other",
+    ['settings={"a": [1, "b;c"], "d": "e"}', "a b=;;=", "=", "x=é", '"', "a={; b=}", "$Version=1"],
+)
+def test_cookies_of_other_programs_do_not_keep_the_page_shut(
+    guarded: tuple[TestClient, str], other: str
+) -> None:
+    client, token = guarded
+    name = Guard("192.0.2.7", token).cookie
+    for header in (f"{other}; {name}={token}", f"{name}={token}; {other}"):
+        answer = client.get("/api/about", headers={b"cookie": header.encode()})
+        assert answer.status_code == 200, header
+    assert client.get("/api/about", headers={b"cookie": other.encode()}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "token", ["<script>alert(1)</script>", "é", "%00", "x" * 8000, "", "%0d%0aSet-Cookie: a=b"]
+)
+def test_a_hostile_token_is_refused_and_never_repeated(
+    guarded: tuple[TestClient, str], token: str
+) -> None:
+    client, right = guarded
+    answer = client.get(f"/?token={token}")
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+    assert b"script" not in answer.content and right.encode() not in answer.content
+
+
+def test_a_refused_request_sets_no_cookie_and_a_good_one_only_its_own(
+    guarded: tuple[TestClient, str],
+) -> None:
+    client, token = guarded
+    assert "set-cookie" not in client.get(f"/nothing?token={token}").headers
+    first = client.get(f"/api/about?token={token}")
+    again = client.get("/api/about")
+    assert "set-cookie" in first.headers and "set-cookie" not in again.headers
+
+
+# What is too large --------------------------------------------------------------------------------
+
+
+def test_a_body_that_is_announced_as_huge_is_not_waited_for(gpt: aa.Atlas, stand_in: Path) -> None:
+    with launch.start([gpt], port=0) as running:
+        port = httpx.URL(running.url).port or 0
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
+            raw.sendall(
+                b"POST /api/add HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 99999999999\r\n\r\n" + b" " * 300_000
+            )
+            assert b" 400 " in raw.recv(100)
+        assert httpx.get(running.url + "api/about").status_code == 200
+
+
+def test_a_header_that_never_ends_is_refused(gpt: aa.Atlas, stand_in: Path) -> None:
+    with launch.start([gpt], port=0) as running:
+        port = httpx.URL(running.url).port or 0
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 100_000)
+            try:
+                said = raw.recv(100)
+            except ConnectionError:
+                said = b""
+            assert said == b"" or b" 400 " in said or b" 431 " in said
+        assert httpx.get(running.url + "api/about").status_code == 200
+
+
+def test_an_address_is_not_repeated_as_markup(client: TestClient) -> None:
+    for path in ("/<script>x</script>", "/api/<script>", "/api/rows/0/<img src=x>"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+# Markup in an atlas -------------------------------------------------------------------------------
+
+
+def test_markup_in_names_columns_and_models_travels_as_text(tmp_path: Path, stand_in: Path) -> None:
+    """Packets are JSON and numbers; the browser tests see that the page shows them as text."""
+    evil = "</script><img src=x onerror=alert(1)>"
+    given = [{"text": f"The cat {evil} sat.", "<b>column</b>": evil}]
+    atlas = aa.capture("builtin:gpt", given, path=tmp_path / "<i>x<i>.atlas", progress=False)
+    client = TestClient(make_app([atlas]), base_url=HERE)
+    for path in ("about", "input/0", "heads", "edges/0/decoder"):
+        answer = client.get(f"/api/{path}")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert evil[:20] in unpack(client.get("/api/about").content)["inputs"][0]["label"]

@@ -20,8 +20,13 @@ class Hosting:
     browser: bool = option(True, "Open a browser.")
 
 
-def show(atlases: "list[StoredAtlas]", hosting: Hosting, models: "Models" = ()) -> None:
+def show(
+    atlases: "list[StoredAtlas]", hosting: Hosting, models: "Models" = (), read_only: bool = False
+) -> None:
     """Serve atlases until interrupted."""
     from attention_atlas.page.hosts.launch import serve
 
-    serve(atlases, hosting.host, hosting.port, browser=hosting.browser, say=say, models=models)
+    serve(
+        atlases, hosting.host, hosting.port, browser=hosting.browser, say=say, models=models,
+        read_only=read_only,
+    )  # fmt: skip

@@ -1,14 +1,18 @@
 """How far along are we, and how long will it take?
 
 One bar on stderr with the time left, drawn only for work of more than two seconds. Without a
-terminal a line is printed every 30 seconds instead.
+terminal a line is printed every 30 seconds instead. A server shows the same counts to the page that
+waits (`watched`), and work that nobody waits for any more stops at its next count.
 """
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
+
+from attention_atlas.names.wanted import stopper
 
 _PATIENCE = 2.0  # seconds before a bar is drawn
 _EVERY = 30.0  # seconds between lines without a terminal
@@ -20,9 +24,42 @@ class Progress(Protocol):
     def __call__(self, done: int) -> None: ...
 
 
+class Watcher(Protocol):
+    """A function that is called with the count done so far and the total."""
+
+    def __call__(self, done: int, total: int) -> None: ...
+
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Let `watcher` hear the counts of every bar that is opened inside."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 @contextmanager
 def bar(label: str, total: int, show: bool) -> Iterator[Progress]:
     """Open a progress bar and yield the function to call with the count; draw only if `show`."""
+    watcher, stop_if_unwanted = _watcher.get(), stopper()
+    with _shown(label, total, show) as draw:
+
+        def tick(done: int) -> None:
+            stop_if_unwanted()
+            draw(done)
+            if watcher is not None:
+                watcher(done, total)
+
+        yield tick
+
+
+@contextmanager
+def _shown(label: str, total: int, show: bool) -> Iterator[Progress]:
     if not show:
         yield lambda done: None
     elif sys.stderr.isatty():

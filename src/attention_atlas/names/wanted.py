@@ -30,6 +30,15 @@ def while_wanted(wanted: Callable[[], bool]) -> Iterator[None]:
 
 def stop_if_unwanted() -> None:
     """Raise an UnwantedError if nobody waits for this computation any more."""
+    stopper()()
+
+
+def stopper() -> Callable[[], None]:
+    """Return `stop_if_unwanted` of this context, for threads that do not know it."""
     wanted = _wanted.get()
-    if wanted is not None and not wanted():
-        raise UnwantedError("this is no longer wanted; ask for it again")
+
+    def stop() -> None:
+        if wanted is not None and not wanted():
+            raise UnwantedError("this is no longer wanted; ask for it again")
+
+    return stop

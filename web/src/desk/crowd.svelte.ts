@@ -129,7 +129,7 @@ export class CrowdDesk {
     this.trouble = "";
     try {
       this.progress = decode<MapProgress>(await source.ask("place", { map, head }));
-      while (this.progress.state === "running") {
+      while (this.progress.state === "running" || this.progress.state === "waiting") {
         await new Promise((done) => setTimeout(done, POLL));
         this.progress = decode<MapProgress>(await source.get("progress"));
       }

@@ -9,6 +9,7 @@ import { ImageDesk } from "./image.svelte";
 import { LabDesk } from "./lab.svelte";
 import { MapDesk } from "./map.svelte";
 import { Pane } from "./pane.svelte";
+import { QueueDesk } from "./queue.svelte";
 import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
 import { tabNamed, type Need, type Tab } from "./tab";
@@ -22,6 +23,8 @@ export interface Hover extends TokenPick {
 
 export class Desk extends Sieving {
   readonly store: Store;
+  /** What the server does for this page. */
+  readonly queue: QueueDesk;
   /** What the atlas has; it grows when a map is computed or a text is added. */
   about: About = $state.raw() as About;
   picks: Chosen = $state() as Chosen;
@@ -84,6 +87,7 @@ export class Desk extends Sieving {
     super();
     this.about = about;
     this.store = new Store(source);
+    this.queue = new QueueDesk(source);
     this.picks = fitting(picks, about, this.tabNamed(picks.tab));
   }
 

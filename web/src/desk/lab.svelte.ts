@@ -4,6 +4,7 @@ import { inForce, type Edit } from "../lab/edits";
 import { decode } from "../source/packet";
 import { CHOICES } from "../source/wire";
 import type { EditedInput, EditProofs, GeneratedText } from "../source/wire";
+import { before } from "./waiting";
 import type { Desk } from "./desk.svelte";
 import { EditList } from "./edit_list.svelte";
 import { sentence } from "./pane.svelte";
@@ -110,7 +111,13 @@ export class LabDesk extends EditList {
   get status(): string {
     const count = `${this.active.length} edit${this.active.length === 1 ? "" : "s"} on`;
     if (this.trouble) return this.trouble;
-    return this.busy && !this.fresh ? `${count}, the model is running…` : count;
+    return this.busy && !this.fresh ? `${count}, ${this.waits || "the model is running…"}` : count;
+  }
+
+  /** What the edits wait for on a busy server; empty if the model runs. */
+  get waits(): string {
+    const line = this.desk.queue.of("edit");
+    return line && !line.running ? `waiting for the model, ${before(line.ahead)}` : "";
   }
 
   nextView(): void {

@@ -195,7 +195,7 @@ export class MapDesk {
 
   /** Follow the computation of a map until it ends. */
   async follow(): Promise<void> {
-    while (this.progress?.state === "running") {
+    while (this.progress?.state === "running" || this.progress?.state === "waiting") {
       await new Promise((done) => setTimeout(done, POLL));
       this.progress = decode<MapProgress>(await this.desk.source.get("progress"));
     }

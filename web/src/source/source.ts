@@ -7,4 +7,15 @@ export interface Source {
   ask(action: string, body: object): Promise<ArrayBuffer>;
   /** Whether everything can be asked for, or only what was stored. */
   live: boolean;
+  /** The work of this page on a server that several people use. */
+  queue?: PageQueue;
+}
+
+export interface PageQueue {
+  /** Get the packet of what waits or runs for this page. */
+  lines(): Promise<ArrayBuffer>;
+  /** Give up a piece of work. */
+  leave(ticket: number): Promise<ArrayBuffer>;
+  /** Hear when requests take long, and when none does any more. */
+  whenSlow(hear: (slow: boolean) => void): void;
 }

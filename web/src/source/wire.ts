@@ -95,7 +95,9 @@ export interface About {
   notes: string[];
   maps: MapInfo[];
   no_maps: string;
+  read_only: boolean;
   can_compute: boolean;
+  no_compute: string;
   estimates: Estimate[];
   can_add: boolean;
   added: number[];
@@ -109,15 +111,36 @@ export interface About {
   thumbs: ThumbSheet[];
 }
 
-/** `progress`: the running computation, or how the last one ended. */
+/**
+ * `progress`: the running computation, or how the last one ended.
+ *
+ * waiting: computations of other atlases come first, `ahead` of them.
+ */
 export interface MapProgress {
-  state: "idle" | "running" | "done" | "stopped" | "failed";
+  state: "idle" | "waiting" | "running" | "done" | "stopped" | "failed";
   map: string;
   done: number;
   total: number;
   seconds_left: number | null;
   error: string;
   head: string;
+  ahead: number;
+}
+
+/** One piece of work of a page. */
+export interface QueueLine {
+  ticket: number;
+  what: string;
+  running: boolean;
+  ahead: number;
+  done: number;
+  total: number;
+  seconds: number;
+}
+
+/** `queue/{page}`: the work of a page that waits or runs on the server. */
+export interface Queued {
+  lines: QueueLine[];
 }
 
 /** One check of the edit receipt; `holds` is None if it cannot be made in this model. */
@@ -492,6 +515,7 @@ export interface HeadScores {
   n: Grid<Uint32Array>;
   odd: Grid<Float32Array>;
   found: string[];
+  note: string;
 }
 
 /** `alike`: a map of heads by what they do; similar heads are near each other. */
@@ -674,6 +698,12 @@ export interface LabelVerdict {
   sentence: string;
 }
 
+/** `leave`: give up a piece of work; one that runs stops at its next step. */
+export interface Leave {
+  page: string;
+  ticket: number;
+}
+
 /** The picked token. */
 export interface TokenPick {
   side: "query" | "key";
@@ -748,6 +778,7 @@ export interface Picks {
 export interface Answers {
   about: About;
   progress: MapProgress;
+  queue: Queued;
   edit_receipt: EditProofs;
   input: InputInfo;
   edges: Edges;
@@ -784,12 +815,14 @@ export interface Actions {
   add: { sent: Add; answer: Added };
   edit: { sent: EditInput; answer: EditedInput };
   test_label: { sent: LabelQuestion; answer: LabelVerdict };
+  leave: { sent: Leave; answer: Queued };
 }
 
 /** First word of a path → what a saved page lacks. */
 export const MISSING = {
   "about": "this; open the atlas with attention-atlas serve",
   "progress": "this; open the atlas with attention-atlas serve",
+  "queue": "this; open the atlas with attention-atlas serve",
   "edit_receipt": "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL",
   "input": "this; open the atlas with attention-atlas serve",
   "edges": "exact weights; save it with exact=True (on the command line --exact)",

@@ -1,5 +1,6 @@
 """What does the page show of heads? Their scores, their cards and which heads are similar."""
 
+import os
 from collections.abc import Iterable
 from threading import Lock
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ from attention_atlas.page.wire import heads as wire
 from attention_atlas.page.wire.constants import NO_KIND
 from attention_atlas.store.map_scores import map_scores
 from attention_atlas.store.reader import StoredAtlas
-from attention_atlas.store.scores import Scores
+from attention_atlas.store.scores import Scores, read_scores
 
 SMALL = 10_000  # heads × inputs that are measured while a person waits, in seconds
 _measuring = Lock()  # a page asks for scores and similar heads at the same time
@@ -80,8 +81,18 @@ def head_scores(subject: Subject) -> wire.HeadScores:
         [wire.MeasureInfo(name, **measures[name]) for name in names],
         tables["value"], tables["low"], tables["high"], tables["chance"],
         np.nan_to_num(tables["n"]).astype(np.uint32), odd["odd"].to_numpy(np.float32),
-        [sentences.get(head, "") for head in heads],
+        [sentences.get(head, "") for head in heads], _not_kept(atlas),
     )  # fmt: skip
+
+
+def _not_kept(atlas: StoredAtlas) -> str:
+    """Say that scores are in memory only; empty if they are in the folder."""
+    if read_scores(atlas.path, atlas.manifest) is not None:
+        return ""
+    now = "These scores were measured now and are not kept"
+    if not os.access(atlas.path, os.W_OK):
+        return f"{now}: {atlas.path.name} cannot be written to."
+    return f"{now}; to keep them, run: attention-atlas measure {atlas.path.name}"
 
 
 def alike_heads(subject: Subject) -> wire.AlikeHeads:

@@ -29,6 +29,7 @@ class Packet:
     missing: str = "this" + LIVE  # what a saved page without it says is missing
     of: Literal["subject", "session"] = "subject"  # the first argument of `answer`
     changes: bool = False  # it may differ each time, so it is never cached
+    slow: bool = False  # it is computed, not just read; on a server it waits for its turn
 
     @property
     def word(self) -> str:

@@ -44,6 +44,7 @@ from attention_atlas.page.wire.maps import (
     MeanPattern,
     Partners,
 )
+from attention_atlas.page.wire.queue import Queued
 from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
 from attention_atlas.page.wire.tiles import OverviewPacket, TilePacket
 
@@ -58,6 +59,10 @@ def _progress(session: Session) -> MapProgress:
     return MapProgress("idle") if session.work is None else session.work.progress()
 
 
+def _queue(session: Session, page: str) -> Queued:
+    return Queued(()) if session.queue is None else session.queue.of_page(page)
+
+
 def _edit_receipt(session: Session) -> EditProofs:
     if session.work is None:
         raise PickError("plain attention has no model to edit; capture the model: aa.capture(…)")
@@ -67,6 +72,7 @@ def _edit_receipt(session: Session) -> EditProofs:
 _ROWS = [
     Packet("about", About, about_session, lambda _: ["about"], of="session", changes=True),
     Packet("progress", MapProgress, _progress, of="session", changes=True),
+    Packet("queue/{page}", Queued, _queue, of="session", changes=True),
     Packet(
         "edit_receipt", EditProofs, _edit_receipt, missing=_LAB, of="session", changes=True
     ),
@@ -85,11 +91,11 @@ _ROWS = [
     # Long inputs
     Packet(
         "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,
-        missing=_TILES,
+        missing=_TILES, slow=True,
     ),
     Packet(
         "overview/{input:int}/{head}/{sampled:int}/{without?}", OverviewPacket, overview,
-        saved_overviews, _TILES,
+        saved_overviews, _TILES, slow=True,
     ),
     # Image
     Packet("picture/{input:int}/{picture:int}", Picture, picture, saved_pictures),
@@ -102,21 +108,30 @@ _ROWS = [
     ),
     Packet(
         "norms/{name}/{group}", MapNorms, map_norms, partial(saved_maps, word="norms"),
-        "vector lengths" + LIVE,
+        "vector lengths" + LIVE, slow=True,
     ),
-    Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP),
+    Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP, slow=True),
     Packet("partners/{input:int}/{head}/{side}/{position:int}", Partners, partners, missing=_MAP),
     Packet("all/{name}/{head}", AllInfo, all_info, missing=_ALL, of="session", changes=True),
-    Packet("all_places/{name}/{head}", AllPoints, all_points, missing=_ALL),
-    Packet("all_tokens/{stream}", AllTokens, all_tokens, missing=_ALL),
-    Packet("all_column/{name}/{group}/{column}", AllColumn, all_column, missing=_ALL),
-    Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP),
+    Packet("all_places/{name}/{head}", AllPoints, all_points, missing=_ALL, slow=True),
+    Packet("all_tokens/{stream}", AllTokens, all_tokens, missing=_ALL, slow=True),
+    Packet("all_column/{name}/{group}/{column}", AllColumn, all_column, missing=_ALL, slow=True),
+    Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP, slow=True),
     # Heads
-    Packet("heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS),
-    Packet("alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS),
-    Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS),
+    Packet(
+        "heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS, slow=True
+    ),
+    Packet(
+        "alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS, slow=True
+    ),
+    Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS, slow=True),
     # Models side by side; a saved comparison holds those that it was made for
-    Packet("compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session"),
-    Packet("reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session"),
+    Packet(
+        "compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session", slow=True
+    ),
+    Packet(
+        "reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session",
+        slow=True,
+    ),
 ]  # fmt: skip
 PACKETS = {row.word: row for row in _ROWS}

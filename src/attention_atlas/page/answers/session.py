@@ -8,6 +8,7 @@ from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.lab import EditProofs
 from attention_atlas.page.wire.maps import MapProgress
+from attention_atlas.page.wire.queue import Queued
 
 
 class Work(Protocol):
@@ -18,6 +19,12 @@ class Work(Protocol):
     def offers(self) -> Mapping[str, Any]:
         """Return the fields of `about` that say which actions are possible."""
         ...
+
+
+class PageQueue(Protocol):
+    """The queue of a server, as far as a page sees it."""
+
+    def of_page(self, page: str) -> Queued: ...
 
 
 @dataclass(frozen=True)
@@ -35,3 +42,4 @@ class Session:
     subject: Subject
     others: tuple[Other, ...] = ()
     work: Work | None = None
+    queue: PageQueue | None = None

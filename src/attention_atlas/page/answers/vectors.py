@@ -95,7 +95,7 @@ def _short(added: npt.NDArray[np.float32] | None) -> npt.NDArray[np.float32] | N
 
 def _sharing(atlas: StoredAtlas, head: Head) -> list[str]:
     """Return the names of the heads that read the same key and value."""
-    table = atlas.heads()
-    row = table[table["head"] == str(head)].iloc[0]
-    alike = (table[["tower", "layer", "group"]] == row[["tower", "layer", "group"]]).all(axis=1)
-    return [str(name) for name in table[alike]["head"]]
+    table, tower = atlas.heads(), head.tower or atlas.towers[0].name
+    layer = table[(table["tower"] == tower) & (table["layer"] == head.layer)]
+    group = layer[layer["number"] == head.head]["group"].iloc[0]
+    return [str(name) for name in layer[layer["group"] == group]["head"]]

@@ -6,11 +6,11 @@ another machine need a token. The page itself may run only its own scripts and l
 other sites.
 """
 
+import hashlib
 import ipaddress
 import secrets
 import socket
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
@@ -26,7 +26,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-COOKIE = "attention-atlas"
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,16 @@ class Guard:
             return _is_address(name) or name in (socket.gethostname(), socket.getfqdn())
         return False
 
-    def admits(self, query: str | None, cookie: str | None) -> bool:
+    @property
+    def cookie(self) -> str:
+        """Get the name of the cookie. Each server has its own: cookies do not tell ports apart."""
+        return "attention-atlas-" + hashlib.sha256((self.token or "").encode()).hexdigest()[:12]
+
+    def admits(self, query: str | None, cookies: str | None) -> bool:
         """Tell whether a request has the token, in the link or in the cookie that the link set."""
         if self.token is None:
             return True
-        given = [token for token in (query, _cookie(cookie)) if token]
+        given = [token for token in (query, _cookie(cookies, self.cookie)) if token]
         return any(secrets.compare_digest(token.encode(), self.token.encode()) for token in given)
 
 
@@ -84,9 +88,10 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _cookie(header: str | None) -> str | None:
-    try:
-        morsel = SimpleCookie(header or "").get(COOKIE)
-    except CookieError:
-        return None
-    return morsel.value if morsel else None
+def _cookie(header: str | None, name: str) -> str | None:
+    """Read one cookie; others of the same host may hold anything, JSON for instance."""
+    for part in (header or "").split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            return value.strip('"')
+    return None

@@ -5,7 +5,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,12 +15,14 @@ from fastapi import FastAPI
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.app import make_app
+from attention_atlas.page.hosts.connections import BACKLOG, Connection
+from attention_atlas.page.hosts.few_lines import few_lines
 from attention_atlas.page.hosts.guard import Guard
 from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.live.answers import Models
-from attention_atlas.page.wire.actions import Cancel
 
 _USUAL = 8642
+_KEPT_OPEN = 75  # seconds; longer than clients keep them, whose next request would meet the end
 _PATIENCE = 20.0  # seconds until a started server must answer
 
 
@@ -31,12 +33,12 @@ class Running:
     url: str
     _server: uvicorn.Server
     _thread: threading.Thread
-    _work: Callable[[], None]
+    _ending: ExitStack
 
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
-        self._work()
+        self._ending.close()
 
     def __enter__(self) -> "Running":
         return self
@@ -50,17 +52,19 @@ def start(
     host: str = "127.0.0.1",
     port: int | None = None,
     models: Models = (),
+    read_only: bool = False,
 ) -> Running:
     """Serve in the background; return the server once it answers."""
-    server, listener, url, stop_work = _prepared(subjects, host, port, models)
+    server, listener, url, ending = _prepared(subjects, host, port, models, read_only)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     end = time.monotonic() + _PATIENCE
     while not server.started:
         if not thread.is_alive() or time.monotonic() > end:
+            ending.close()
             raise InputError(f"the server at {host} did not start; try another --host or --port")
         time.sleep(0.01)
-    return Running(url, server, thread, stop_work)
+    return Running(url, server, thread, ending)
 
 
 def serve(
@@ -71,38 +75,40 @@ def serve(
     browser: bool = True,
     say: Callable[[str], None] = print,
     models: Models = (),
+    read_only: bool = False,
 ) -> None:
     """Serve until interrupted; print the address and open it in a browser."""
-    server, listener, url, stop_work = _prepared(subjects, host, port, models)
+    server, listener, url, ending = _prepared(subjects, host, port, models, read_only)
     say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
     if browser:
         threading.Timer(0.5, webbrowser.open, [url]).start()
-    try:
-        with suppress(KeyboardInterrupt):
-            server.run([listener])
-    finally:
-        stop_work()
+    with ending, suppress(KeyboardInterrupt):
+        server.run([listener])
 
 
 def _prepared(
-    subjects: Sequence[Subject], host: str, port: int | None, models: Models
-) -> tuple[uvicorn.Server, socket.socket, str, Callable[[], None]]:
+    subjects: Sequence[Subject], host: str, port: int | None, models: Models, read_only: bool
+) -> tuple[uvicorn.Server, socket.socket, str, ExitStack]:
+    """Return a server, its socket, its link, and what is to be ended after it."""
     static("page.html")  # fails now if the page is not built
     guard = Guard.of(host)
-    app = make_app(subjects, guard, models)
+    app = make_app(subjects, guard, models, read_only)
     listener = _listen(host, port)
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="off",
-        server_header=False,
+        app, log_level="error", access_log=False, lifespan="off", server_header=False,
+        http=Connection, ws="none", loop="asyncio", backlog=BACKLOG, timeout_keep_alive=_KEPT_OPEN,
     )  # fmt: skip
-    return uvicorn.Server(config), listener, _link(guard, listener), partial(_stop_work, app)
+    ending = ExitStack()
+    ending.callback(listener.close)
+    ending.enter_context(few_lines())
+    ending.callback(partial(_stop_work, app))
+    return uvicorn.Server(config), listener, _link(guard, listener), ending
 
 
 def _stop_work(app: FastAPI) -> None:
-    """Stop the map that is being computed after the current head; it can be resumed."""
+    """Stop all work; a map stops after its current head and can be resumed."""
     for answers in app.state.answers:
-        if answers.work is not None:
-            answers.work.cancel(Cancel())
+        answers.queue.close()
 
 
 def _link(guard: Guard, listener: socket.socket) -> str:

@@ -11,14 +11,16 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from attention_atlas.names.errors import AtlasError, PickError
+from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.packets import PACKETS
 from attention_atlas.page.answers.session import Other, Session
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.live.actions import perform
+from attention_atlas.page.live.actions import ACTIONS, perform
 from attention_atlas.page.live.background import BackgroundWork
+from attention_atlas.page.live.in_words import in_words
 from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.live.queue import LaneName, Queue
 from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.packing import Failure, pack
 from attention_atlas.store.reader import StoredAtlas
@@ -37,22 +39,41 @@ class Answers:
         subject: Subject,
         work: BackgroundWork | None = None,
         others: Sequence[Other] = (),
+        queue: Queue | None = None,
     ):
-        self.session, self.work = Session(subject, tuple(others), work), work
+        self.queue = queue or Queue()
+        self.session, self.work = Session(subject, tuple(others), work, self.queue), work
         self._kept: LRUCache[str, bytes] = LRUCache(KEPT, getsizeof=len)
         self._lock = threading.Lock()
         if work is not None:
             work.finished = self._forget
 
+    def kept(self, path: str) -> bytes | None:
+        """Get the packet of a path if it was made lately."""
+        with self._lock:
+            return self._kept.get(path)
+
+    def lane(self, path: str) -> LaneName:
+        """Tell where a request for a packet waits for its turn."""
+        row = PACKETS.get(path.partition("/")[0])
+        return "slow" if row is not None and row.slow else "quick"
+
+    def is_lasting(self, path: str) -> bool:
+        """Tell whether a packet is the same for everybody who asks for it now."""
+        row = PACKETS.get(path.partition("/")[0])
+        return row is not None and not row.changes
+
+    def action_lane(self, name: str) -> LaneName | None:
+        """Tell where an action waits for its turn; None if it is done at once."""
+        return ACTIONS[name].lane if name in ACTIONS and self.work is not None else None
+
     def packet(self, path: str) -> tuple[bytes, bool]:
         """Return the packet of a path, and whether it is the answer (True) or a Failure."""
-        with self._lock:
-            kept = self._kept.get(path)
+        kept = self.kept(path)
         if kept is not None:
             return kept, True
         packet, answered = _packed(lambda: self.answer(path))
-        row = PACKETS.get(path.partition("/")[0])
-        if answered and row is not None and not row.changes and len(packet) <= KEPT:
+        if answered and self.is_lasting(path) and len(packet) <= KEPT:
             with self._lock:
                 self._kept[path] = packet
         return packet, answered
@@ -81,13 +102,21 @@ class Answers:
 def _packed(make: Callable[[], Any]) -> tuple[bytes, bool]:
     try:
         return pack(make()), True
-    except AtlasError as problem:
-        return pack(Failure(str(problem))), False
+    except Exception as problem:
+        known = in_words(problem)
+        if known is None:
+            raise
+        return pack(Failure(str(known))), False
 
 
-def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answers]:
-    """Make the Answers of each subject; the other subjects are there to be compared with."""
-    answers = []
+def make_answers(
+    subjects: Sequence[Subject], models: Models = (), read_only: bool = False
+) -> list[Answers]:
+    """Make the Answers of each subject; the other subjects are there to be compared with.
+
+    They share one queue. `read_only` answers do nothing but show what is there.
+    """
+    answers, queue = [], Queue()
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
         others = [
             Other(_neighbour(_way(number, place), other), other)
@@ -96,9 +125,10 @@ def make_answers(subjects: Sequence[Subject], models: Models = ()) -> list[Answe
         ]
         if isinstance(subject, StoredAtlas):
             grown = Grown(subject)
-            answers.append(Answers(grown, BackgroundWork(grown, model), others))
+            work = BackgroundWork(grown, model, queue, read_only)
+            answers.append(Answers(grown, work, others, queue))
         else:
-            answers.append(Answers(subject, None, others))
+            answers.append(Answers(subject, None, others, queue))
     return answers
 
 

@@ -1,7 +1,8 @@
 """What is done for a page? Maps are computed in the background, texts are added, inputs edited.
 
-One map is computed at a time, in its own thread (and in its own processes where that is faster), so
-that the page stays usable. A stopped map keeps its finished heads for the next run.
+One map is computed at a time, in a thread of the queue (and in its own processes where that is
+faster), so that the page stays usable; maps of other atlases wait. A stopped map keeps its finished
+heads for the next run.
 """
 
 import logging
@@ -9,16 +10,22 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextvars import Context
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.layout.estimate import estimate
 from attention_atlas.layout.methods import DIMS, METHODS
-from attention_atlas.names.errors import AtlasError, InputError, PickError
+from attention_atlas.names.errors import InputError, PickError
+from attention_atlas.names.wanted import UnwantedError, stopper
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import find_map, why_no_maps
+from attention_atlas.page.live.in_words import in_words
 from attention_atlas.page.live.lab import Lab
+from attention_atlas.page.live.lane import Ticket
 from attention_atlas.page.live.model import TEXTS, LiveModel
+from attention_atlas.page.live.queue import Queue
 from attention_atlas.page.wire.actions import Add, Added, Cancel, Compute, Place
 from attention_atlas.page.wire.lab import (
     EditedInput,
@@ -28,26 +35,41 @@ from attention_atlas.page.wire.lab import (
     LabelVerdict,
 )
 from attention_atlas.page.wire.maps import Estimate, MapProgress
+from attention_atlas.page.wire.queue import Leave, Queued
 from attention_atlas.store.cores import cores
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.reader import StoredAtlas
 
+MOST_ADDED = 200  # texts; each takes memory until the server ends
+_LAST_HEAD = 10.0  # seconds that `cancel` waits for the head that is being computed
+READ_ONLY = (
+    "this server is read-only: it shows what is in the folder, and computes, adds and edits "
+    "nothing; start it without --read-only for that"
+)
 _log = logging.getLogger("attention_atlas")
 
 
 class Stopped(Exception):  # noqa: N818  raised to leave a run, not because something is wrong
-    """Raised when the person stops a computation."""
+    """Raised when the person stops a computation; what is computed is kept."""
 
 
 class BackgroundWork:
     """The background work of one atlas: computing maps and adding texts."""
 
-    def __init__(self, atlas: Grown, model: LiveModel | None = None):
-        self.atlas, self.model, self.lab = atlas, model, Lab(atlas, model)
+    def __init__(
+        self,
+        atlas: Grown,
+        model: LiveModel | None = None,
+        queue: Queue | None = None,
+        read_only: bool = False,
+    ):
+        self.atlas, self.read_only = atlas, read_only
+        self.model = None if read_only else model
+        self.queue = queue or Queue()
+        self.lab = Lab(atlas, self.model, READ_ONLY if read_only else "")
         self.finished: Callable[[], None] = lambda: None  # called when a map is finished
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._began, self._first = 0.0, 0
+        self._ticket: Ticket | None = None
+        self._began, self._first, self._stop_if_unwanted = 0.0, 0, stopper()
         self._at = MapProgress("idle")
         self._starting, self._adding = threading.Lock(), threading.Lock()
 
@@ -55,7 +77,16 @@ class BackgroundWork:
 
     @property
     def can_compute(self) -> bool:
-        return not why_no_maps(self.atlas) and os.access(self.atlas.path, os.W_OK)
+        return not self._why_not()
+
+    def _why_not(self) -> str:
+        """Say why no map can be computed; empty if one can."""
+        if self.read_only:
+            return READ_ONLY
+        why = why_no_maps(self.atlas)
+        if not why and not os.access(self.atlas.path, os.W_OK):
+            return f"{self.atlas.path.name} cannot be written to, so no map can be kept there"
+        return why
 
     @property
     def _has_texts(self) -> bool:
@@ -64,7 +95,9 @@ class BackgroundWork:
     def offers(self) -> dict[str, Any]:
         """Return the fields of `about` that say which actions are possible."""
         return {
+            "read_only": self.read_only,
             "can_compute": self.can_compute,
+            "no_compute": self._why_not(),
             "estimates": self.estimates(),
             "can_add": self.model is not None and self._has_texts,
             "added": tuple(range(self.atlas.manifest.inputs, len(self.atlas))),
@@ -95,12 +128,13 @@ class BackgroundWork:
 
     def _start(self, name: str, head: str, work: Callable[[], object]) -> MapProgress:
         self._refuse_now()
-        self._stop.clear()
-        self._began, self._first = time.monotonic(), -1
-        self._at = MapProgress("running", name, head=head)
-        self._thread = threading.Thread(target=self._run, args=[work], daemon=True)
-        self._thread.start()
-        return self._at
+        before, self._at = self._at, MapProgress("running", name, head=head)
+        try:
+            self._ticket = self.queue.enter("maps", lambda: self._run(work))
+        except BaseException:
+            self._at = before
+            raise
+        return self.progress()
 
     def _refuse_method(self, asked: Compute) -> None:
         if asked.method not in METHODS or asked.dims not in DIMS:
@@ -111,34 +145,50 @@ class BackgroundWork:
             )
 
     def _refuse_now(self) -> None:
-        if not self.can_compute:
-            folder = self.atlas.path.name
-            raise PickError(why_no_maps(self.atlas) or f"{folder} cannot be written to")
+        why = self._why_not()
+        if why:
+            raise PickError(why)
         if self._at.state == "running":
             raise PickError(f"{self._at.map} is being computed; wait for it or stop it first")
 
     def cancel(self, _: Cancel) -> MapProgress:
         """Stop the running computation, if any, and return the progress."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(10)  # it checks for the stop after every head
+        ticket = self._ticket
+        if ticket is not None and self._at.state == "running":
+            self.queue.leave(ticket)
+            end = time.monotonic() + _LAST_HEAD
+            while self._at.state == "running" and ticket.running and time.monotonic() < end:
+                time.sleep(0.02)
+            if not ticket.running:  # it waited, and will never run
+                self._at = replace(self._at, state="stopped")
         return self._at
 
     def progress(self) -> MapProgress:
-        return self._at
+        """Return the running computation, or how many wait before it, or how the last one ended."""
+        ticket, at = self._ticket, self._at
+        if ticket is None or at.state != "running" or ticket.running:
+            return at
+        ahead = self.queue.ahead(ticket)
+        return replace(at, state="waiting", ahead=ahead) if ahead else at
+
+    def leave(self, asked: Leave) -> Queued:
+        """Give up a piece of work of a page; return what is left of its work."""
+        self.queue.leave_number(asked.page, asked.ticket)
+        return self.queue.of_page(asked.page)
 
     def _run(self, work: Callable[[], object]) -> None:
         name, head = self._at.map, self._at.head
+        self._began, self._first, self._stop_if_unwanted = time.monotonic(), -1, stopper()
         try:
-            work()
+            Context().run(work)  # it is stopped between heads, by `_watch` alone, and keeps them
         except Stopped:
             self._at = MapProgress("stopped", name, self._at.done, self._at.total, head=head)
-        except AtlasError as problem:
-            self._at = MapProgress("failed", name, error=str(problem), head=head)
         except Exception as problem:
-            error = f"{head or name} could not be computed: {problem}"
+            known = in_words(problem)
+            if known is None:
+                _log.error("%s could not be computed", head or name, exc_info=True)
+            error = str(known or f"{head or name} could not be computed: {problem}")
             self._at = MapProgress("failed", name, error=error, head=head)
-            raise
         else:
             self.finished()
             self._at = MapProgress("done", name, self._at.total, self._at.total, head=head)
@@ -162,8 +212,10 @@ class BackgroundWork:
         place_head(head_map, path, self._watch)
 
     def _watch(self, done: int, total: int) -> None:
-        if self._stop.is_set():
-            raise Stopped
+        try:
+            self._stop_if_unwanted()
+        except UnwantedError:
+            raise Stopped from None
         self._first = done if self._first < 0 else self._first
         fresh = done - self._first
         spent = time.monotonic() - self._began
@@ -181,6 +233,11 @@ class BackgroundWork:
             )
         began = time.monotonic()
         with self._adding:  # a model reads one text at a time
+            if len(self.atlas.added) >= MOST_ADDED:
+                raise InputError(
+                    f"{MOST_ADDED} texts were added already, which are kept in memory; capture "
+                    "more texts into an atlas, or start the server again"
+                )
             number = self.atlas.add(self.model.read(self.atlas, asked.text, asked.second))
         return Added(number, round(time.monotonic() - began, 2))
 

@@ -5,14 +5,15 @@ alone. The model does one thing at a time; other packets do not wait for it.
 """
 
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.names.errors import AtlasError, InputError, ModelError, PickError
+from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.live.edit_receipt import ReceiptRun
+from attention_atlas.page.live.in_words import in_words
 from attention_atlas.page.live.label import known_kind, label_verdict
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire import lab as wire
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from attention_atlas.models.load import Loaded
     from attention_atlas.page.live.lab_input import LabInput
 
-WAITING = 8  # edits at once, of all clients; more are refused, so that packets are still answered
 REMEMBERED = 4  # inputs whose plain run is kept
 _ATTACH = (
     "attach the one that was captured: attention-atlas serve x.atlas --model MODEL, or in Python "
@@ -35,11 +35,10 @@ _log = logging.getLogger("attention_atlas")
 
 
 class Lab:
-    """The edits of one atlas by its live model."""
+    """The edits of one atlas by its live model; `refusal` says why there are none."""
 
-    def __init__(self, atlas: Grown, model: LiveModel | None):
-        self.atlas, self.model = atlas, model
-        self._slots = threading.BoundedSemaphore(WAITING)
+    def __init__(self, atlas: Grown, model: LiveModel | None, refusal: str = ""):
+        self.atlas, self.model, self._refusal = atlas, model, refusal
         self._inputs: dict[int, LabInput] = {}
         self._receipt = None if model is None else ReceiptRun(atlas, model)
 
@@ -60,21 +59,21 @@ class Lab:
         """Run an input with edits; return what changes, and the number of the edited input."""
         self._refuse(asked)
         assert self.model is not None
-        with self._slot(), self.model.held() as loaded, self._in_words("run with these edits"):
+        with self.model.held() as loaded, self._in_words("run with these edits"):
             return self._input(asked.input, loaded).edit(asked)
 
     def test_label(self, asked: wire.LabelQuestion) -> wire.LabelVerdict:
         """Test the kind of a head with the model on new texts; return the verdict in words."""
         if self.model is None:
             raise InputError(NO_TESTER)
-        with self._in_words("test this label"), self._slot():
+        with self._in_words("test this label"):
             kind = known_kind(self.atlas, asked.head)
             with self.model.held() as loaded:
                 return label_verdict(asked.head, kind, loaded)
 
     def _why_not(self) -> str:
         if self.model is None:
-            return NO_MODEL
+            return self._refusal or NO_MODEL
         if self.atlas.receipt.how == "outputs":
             return "this model gives its weights alone, so nothing of its attention can be edited"
         return ""
@@ -105,15 +104,6 @@ class Lab:
         return known
 
     @contextmanager
-    def _slot(self) -> Iterator[None]:
-        if not self._slots.acquire(blocking=False):
-            raise PickError(f"{WAITING} edits are waiting already; wait for them, then try again")
-        try:
-            yield
-        finally:
-            self._slots.release()
-
-    @contextmanager
     def _in_words(self, deed: str) -> Iterator[None]:
         """Turn what a model says about odd numbers into one sentence; the log has the rest."""
         try:
@@ -122,6 +112,11 @@ class Lab:
             said = str(problem)
             raise type(problem)(said if len(said) <= _LONGEST else said[:_LONGEST] + "…") from None
         except Exception as problem:
+            if is_out_of_memory(problem):
+                self._inputs.clear()  # plain runs can be made again
+            known = in_words(problem)
+            if known is not None:
+                raise known from None
             _log.warning("the model could not %s", deed, exc_info=True)
             line = (str(problem).strip() or type(problem).__name__).splitlines()[0][:200]
             raise ModelError(f"the model cannot {deed}: {line}") from problem

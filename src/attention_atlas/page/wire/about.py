@@ -71,7 +71,9 @@ class About:
     notes: Sequence[str]
     maps: Sequence[MapInfo] = ()
     no_maps: str = ""  # why there are no maps and none can be made; else empty
+    read_only: bool = False  # the server shows what is there and does nothing else
     can_compute: bool = False  # the page may send `compute`
+    no_compute: str = ""  # why nothing can be computed; else empty
     estimates: Sequence[Estimate] = ()  # one per map that can be computed
     can_add: bool = False  # the page may send `add`: there is a live model
     added: Sequence[int] = ()  # numbers of added inputs, which are not in the folder

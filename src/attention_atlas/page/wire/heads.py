@@ -37,6 +37,7 @@ class HeadScores:
     n: Annotated[Array, Buffer(("u4",), "measures heads")]  # number of inputs
     odd: Annotated[Array, Buffer(("f4",), "heads")]  # how unusual the head is
     found: Sequence[str]  # what is unusual about it; empty: nothing
+    note: str = ""  # where the scores are kept, if not in the folder
 
 
 @dataclass(frozen=True)

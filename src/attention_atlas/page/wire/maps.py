@@ -147,12 +147,16 @@ class Partners:
 
 @dataclass(frozen=True)
 class MapProgress:
-    """`progress`: the running computation, or how the last one ended."""
+    """`progress`: the running computation, or how the last one ended.
 
-    state: Literal["idle", "running", "done", "stopped", "failed"]
+    waiting: computations of other atlases come first, `ahead` of them.
+    """
+
+    state: Literal["idle", "waiting", "running", "done", "stopped", "failed"]
     map: str = ""
     done: int = 0  # heads, or tokens of `head`
     total: int = 0
     seconds_left: float | None = None
     error: str = ""
     head: str = ""  # whose tokens are placed; empty if a map is computed
+    ahead: int = 0

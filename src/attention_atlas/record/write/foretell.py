@@ -14,8 +14,8 @@ import torch
 
 from attention_atlas.models.encode import collate
 from attention_atlas.names.errors import StoreError
+from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.record.write.corpus import Corpus
-from attention_atlas.record.write.memory import is_out_of_memory
 from attention_atlas.record.write.planning import Planned
 from attention_atlas.record.write.shard import Bench, without_tensors
 

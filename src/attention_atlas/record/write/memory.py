@@ -7,18 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from attention_atlas.names.errors import ModelError
+from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.record.write.batches import Numbered, token_count
-
-_WORDS = ("out of memory", "can't allocate memory", "not enough memory")
-
-
-def is_out_of_memory(problem: BaseException) -> bool:
-    """Tell whether a run failed for lack of memory."""
-    if isinstance(problem, torch.OutOfMemoryError | MemoryError):
-        return True
-    return isinstance(problem, RuntimeError) and any(
-        word in str(problem).lower() for word in _WORDS
-    )
 
 
 @dataclass

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from attention_atlas.models.inputs import Input
 from attention_atlas.models.media import open_image
+from attention_atlas.store.arrived import Arrived
 from attention_atlas.store.files import checksum, write_whole
 from attention_atlas.store.parts import Contents
 from attention_atlas.store.tables import PICTURE_SUMS
@@ -34,10 +35,13 @@ def save_pictures(folder: Path, number: int, given: Input) -> list[str]:
     return sums
 
 
-def with_picture_checksums(contents: Contents, sums: list[list[str]]) -> Contents:
+def with_picture_checksums(
+    contents: Contents | Arrived, sums: list[list[str]]
+) -> Contents | Arrived:
     """Return a shard whose table of inputs holds the checksums of its pictures, if it has any."""
     if not any(sums):
         return contents
+    assert isinstance(contents, Contents)  # shards with pictures come by value
     inputs = contents.tables["inputs"]
     column = pa.array(sums, type=pa.list_(pa.string()))
     tables = {**contents.tables, "inputs": inputs.append_column(PICTURE_SUMS, column)}

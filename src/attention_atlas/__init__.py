@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         matrix_view,
         model_view,
         neuron_view,
+        text_view,
     )
     from attention_atlas.record.prove.check import check
 
@@ -75,6 +76,7 @@ __all__ = [
     "patching",
     "pattern",
     "scale",
+    "text_view",
 ]
 
 # Where each public name lives; loaded when first asked for, so that importing costs nothing.
@@ -109,6 +111,7 @@ _HOMES = {
     "patching": ("lab.patching.study", "patching"),
     "pattern": ("edits.pattern", "pattern"),
     "scale": ("edits.scale", "scale"),
+    "text_view": ("page.hosts.views", "text_view"),
 }
 
 

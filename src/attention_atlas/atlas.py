@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.store.maps import Map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
+from attention_atlas.store.token_sets import Side, Together, attention_of
 
 
 class Atlas(StoredAtlas):
@@ -82,6 +85,16 @@ class Atlas(StoredAtlas):
         from attention_atlas.studies.measure import measure
 
         return measure(self, model, tokenizer, **options)
+
+    def attention_of(
+        self, tokens: Sequence[int], input: int = 0, head: str = "L0H0",
+        side: Side = "query", how: Together = "mean",
+    ) -> npt.NDArray[np.float32]:  # fmt: skip
+        """Return what a set of tokens looks at (M,), or with side="key" what looks at it (N,).
+
+        how  "mean" over the tokens, or their "sum"
+        """
+        return attention_of(self, tokens, input, head, side, how)
 
     def scores(self) -> Scores | None:
         """Get the scores in the folder, or those measured in memory; None if not measured."""

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Edges, Vectors } from "../src/source/wire";
 import { align, difference, unitsBoth } from "../src/weights/compare";
 import { byNorm, hide, rowNorms } from "../src/weights/hide";
-import { everything, linesOf, linesOfToken, share } from "../src/weights/lines";
+import { everything, linesOf, linesOfTokens, share } from "../src/weights/lines";
 import { byContribution, trace } from "../src/weights/neurons";
 import { number, partners, ranked, weightText } from "../src/weights/partners";
 import { dense, fromEdges, mostLeftOut, weightAt, type HeadRows } from "../src/weights/rows";
@@ -147,8 +147,8 @@ test("the sentence filter keeps rows and columns of its sides", () => {
 
 test("the lines of one token, from either side", () => {
   const lines = linesOf(causal, everything);
-  expect(linesOfToken(lines, "query", 2).count).toBe(3);
-  expect([...linesOfToken(lines, "key", 1).from]).toEqual([1, 2]);
+  expect(linesOfTokens(lines, "query", [2]).count).toBe(3);
+  expect([...linesOfTokens(lines, "key", [1]).from]).toEqual([1, 2]);
 });
 
 test("words sum over what is looked at and average over what looks", () => {

@@ -1,6 +1,6 @@
 // What have all panels in common? The picks, and every way to change them.
 import type { Source } from "../source/source";
-import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
+import type { About, LayerInfo, Picks, TokenPick, TokenSet, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
@@ -12,6 +12,7 @@ import { Pane } from "./pane.svelte";
 import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
 import { tabNamed, type Need, type Tab } from "./tab";
+import { NOTHING, keptOf, spanned, toggled } from "./token_set";
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -48,6 +49,11 @@ export class Desk extends Sieving {
 
   readonly dark = $derived.by(() => (this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark"));
   readonly tab: Tab = $derived.by(() => this.tabNamed(this.picks.tab));
+  /** The tokens whose attention is shown: those that are kept, or else the one under the cursor. */
+  readonly looking: TokenSet | null = $derived.by(() => {
+    const at = this.hover ?? this.picks.token;
+    return keptOf(this.picks) ?? (at && { side: at.side, positions: [at.position] });
+  });
   /** The first picked head; all picked heads are of its layer. */
   readonly focus: string = $derived.by(() => this.picks.heads[0] ?? "");
   readonly place: HeadPlace = $derived.by(
@@ -220,16 +226,28 @@ export class Desk extends Sieving {
   pin(token: TokenPick): void {
     const same =
       this.picks.pinned && this.picks.token?.side === token.side && this.picks.token.position === token.position;
-    Object.assign(this.picks, { token: same ? null : { ...token }, pinned: !same, key: null });
+    const alone = same && this.picks.chosen === null;
+    Object.assign(this.picks, { ...NOTHING, token: alone ? null : { ...token }, pinned: !alone });
+  }
+
+  /** Add tokens to the set of picked tokens, or take them out; undo reverts it. */
+  choose(side: TokenSet["side"], positions: readonly number[]): void {
+    this.alter(toggled($state.snapshot(this.picks), side, positions));
+  }
+
+  /** Pick all tokens from the last picked one to these. */
+  chooseTo(side: TokenSet["side"], positions: readonly number[]): void {
+    this.alter(spanned($state.snapshot(this.picks), side, positions));
   }
 
   /** Pin a query, and the key that it looks at; the lines of a long input move there. */
   pinCell(query: number, key: number): void {
-    Object.assign(this.picks, { token: { side: "query", position: query }, pinned: true, key, window: null });
+    const token: TokenPick = { side: "query", position: query };
+    Object.assign(this.picks, { token, pinned: true, chosen: null, key, window: null });
   }
 
   letGo(): void {
-    Object.assign(this.picks, { token: null, pinned: false, key: null });
+    Object.assign(this.picks, NOTHING);
   }
 
   /** Report that the strongest of very many lines are drawn, the others not yet. */
@@ -257,7 +275,7 @@ export class Desk extends Sieving {
 
   /** Go one step back: release the picked token, or else go from the head to all heads. */
   out(): void {
-    if (this.picks.token) this.letGo();
+    if (this.picks.token || this.picks.chosen) this.letGo();
     else this.tab.out?.(this);
   }
 }

@@ -174,7 +174,7 @@ export class MapDesk {
     const side = at < data.queries ? "query" : "key";
     if (at === this.picked) return desk.letGo();
     desk.setInput(input);
-    Object.assign(desk.picks, { token: { side, position }, pinned: true });
+    Object.assign(desk.picks, { token: { side, position }, pinned: true, chosen: null });
   }
 
   async add(text: string): Promise<void> {

@@ -53,11 +53,16 @@ export class Pane {
     [this.input(), this.desk.tower.name, this.desk.place.layer, ...this.desk.heads].join("/"),
   );
   private readonly wantsExact = $derived.by(() => {
-    const { words, view } = this.desk.picks;
+    const { words, view, chosen } = this.desk.picks;
     if (this.long) return false;
     // Without the weights of all keys, changes and sums would be wrong.
     return (
-      this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || this.desk.lab.second !== null
+      this.hiddenRows.size + this.hiddenColumns.size > 0 ||
+      words ||
+      chosen !== null ||
+      view === "heat" ||
+      view === "read" ||
+      this.desk.lab.second !== null
     );
   });
 

@@ -147,6 +147,8 @@ function checked(name: string, value: unknown): unknown {
   if (name === "edits") return readEdits(value);
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;
-  const { side, position } = value as { side?: unknown; position?: unknown };
-  return (side === "query" || side === "key") && Number.isInteger(position) ? { side, position } : undefined;
+  const { side, position, positions } = value as { side?: unknown; position?: unknown; positions?: unknown };
+  if (side !== "query" && side !== "key") return undefined;
+  if (name === "chosen") return whole(positions) && positions.length > 1 ? { side, positions } : undefined;
+  return Number.isInteger(position) ? { side, position } : undefined;
 }

@@ -680,6 +680,12 @@ export interface TokenPick {
   position: number;
 }
 
+/** Several picked tokens, seen together. */
+export interface TokenSet {
+  side: "query" | "key";
+  positions: number[];
+}
+
 /** One edit of the list, which can be switched off. */
 export interface EditPick {
   on: boolean;
@@ -694,8 +700,10 @@ export interface Picks {
   heads: string[];
   token: TokenPick | null;
   pinned: boolean;
+  chosen: TokenSet | null;
+  together: "mean" | "sum";
   layer: number;
-  view: "head" | "model" | "neuron" | "heat";
+  view: "head" | "model" | "neuron" | "heat" | "read";
   hidden: Record<string, number[]>;
   filter: "all" | "aa" | "ab" | "ba" | "bb";
   threshold: number;
@@ -820,7 +828,8 @@ export const MISSING = {
 
 /** Picks with a fixed list of words. */
 export const CHOICES = {
-  "view": ["head", "model", "neuron", "heat"],
+  "together": ["mean", "sum"],
+  "view": ["head", "model", "neuron", "heat", "read"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
   "theme": ["auto", "light", "dark"],
   "searchKind": ["exact", "prefix", "regex"],
@@ -840,6 +849,8 @@ export const START: Picks = {
   "heads": [],
   "token": null,
   "pinned": false,
+  "chosen": null,
+  "together": "mean",
   "layer": 0,
   "view": "head",
   "hidden": {},

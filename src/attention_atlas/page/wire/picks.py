@@ -20,6 +20,14 @@ class TokenPick:
 
 
 @dataclass(frozen=True)
+class TokenSet:
+    """Several picked tokens, seen together."""
+
+    side: Literal["query", "key"]
+    positions: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Picks:
     """What the person chose."""
 
@@ -29,8 +37,10 @@ class Picks:
     heads: Sequence[str] = ()
     token: TokenPick | None = None
     pinned: bool = False
+    chosen: TokenSet | None = None  # several tokens; they are shown instead of `token`
+    together: Literal["mean", "sum"] = "mean"  # how the attention of `chosen` is taken together
     layer: int = 0
-    view: Literal["head", "model", "neuron", "heat"] = "head"
+    view: Literal["head", "model", "neuron", "heat", "read"] = "head"
     hidden: dict[str, Sequence[int]] = field(default_factory=dict)  # stream → positions
     filter: Literal["all", "aa", "ab", "ba", "bb"] = "all"
     threshold: float = 0.0

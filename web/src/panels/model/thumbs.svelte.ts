@@ -5,7 +5,8 @@ import { align, difference } from "../../weights/compare";
 import { hide } from "../../weights/hide";
 import { fromEdges, type HeadRows } from "../../weights/rows";
 import { tokensOf } from "../../desk/store";
-import { linesOf } from "../../weights/lines";
+import { keptOf } from "../../desk/token_set";
+import { linesOf, linesOfTokens } from "../../weights/lines";
 import type { LayerInfo } from "../../source/wire";
 
 export type Shown = "first" | "second" | "difference";
@@ -33,15 +34,17 @@ function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRow
     new Set(hidden[layer.queries] ?? []),
     new Set(hidden[layer.keys] ?? []),
   );
-  if (filter === "all") return rows;
+  const set = keptOf(desk.picks);
+  if (filter === "all" && !set) return rows;
   const [looking, looked] = [tokensOf(scene, layer.queries), tokensOf(scene, layer.keys)];
-  const lines = linesOf(rows, {
+  const all = linesOf(rows, {
     threshold: 0,
     topk: 0,
     filter,
     rowSegment: (at) => looking[at].segment,
     columnSegment: (at) => looked[at].segment,
   });
+  const lines = set ? linesOfTokens(all, set.side, set.positions) : all;
   return kept(rows, lines.from, lines.to, lines.weight, lines.count);
 }
 

@@ -28,7 +28,15 @@ export function neuronFigure(
     hex(PAPER[desk.dark ? "dark" : "light"]),
     desk.dark ? "#e6e7ea" : "#1b1d22",
   );
-  figure.text(12, 20, `${desk.focus} · ${rowUnits[work.row].text} looks`, { weight: 600 });
+  figure.text(
+    12,
+    20,
+    `${desk.focus} · ${work.rows
+      .map((row) => rowUnits[row].text)
+      .join(", ")
+      .slice(0, 120)}${work.rows.length > 1 ? ` look, ${desk.picks.together}` : " looks"}`,
+    { weight: 600 },
+  );
   const named: [number, string][] = [
     [columns.query, "query q"],
     [columns.key, "key k"],
@@ -39,7 +47,7 @@ export function neuronFigure(
   if (columns.value !== null && columns.moved !== null)
     named.push([columns.value, "value v"], [columns.moved, "weight·‖v‖"]);
   named.forEach(([x, text]) => figure.text(12 + x, 42, text, { size: 11 }));
-  figure.rect(12, TOP + work.row * ROW, columns.query, ROW, "#FFC300", 0.22);
+  for (const row of work.rows) figure.rect(12, TOP + row * ROW, columns.query, ROW, "#FFC300", 0.22);
   paint(figureBrush(figure, 12, TOP), work, columns, {
     dark: desk.dark,
     colour,

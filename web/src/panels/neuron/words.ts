@@ -39,14 +39,15 @@ export function wordsAt(work: Work, columns: Columns, { rowUnits, columnUnits }:
   const inKey = neuronIn(columns.key, key.data);
   if (inKey) return `${inKey.name} · k of ${columnUnits[at].text}: ${number(key.data, at, inKey.d)}`;
   const both = neuronIn(columns.product, work.product);
-  if (both && work.differs) return `${both.name} · q × k: ${number(work.product, at, both.d)}`;
+  if (both && (work.differs || work.rows.length > 1))
+    return `${both.name} · q × k: ${number(work.product, at, both.d)}`;
   if (both) {
     const factors = `q ${number(query.data, row, both.d)} × k ${number(key.data, at, both.d)}`;
     return `${both.name} · ${factors} = ${number(work.product, at, both.d)}`;
   }
   if (x >= columns.dot && x < columns.soft + columns.bar)
     return `${rowUnits[row].text} → ${columnUnits[at].text}: ${told(work, at)}`;
-  if (columns.moved !== null && x >= columns.moved && work.moved && work.differs)
+  if (columns.moved !== null && x >= columns.moved && work.moved && (work.differs || work.rows.length > 1))
     return `weight × length of the value: ${work.moved[at].toFixed(3)}`;
   if (columns.moved !== null && x >= columns.moved && work.moved)
     return `softmax ${work.made.weight[at].toFixed(4)} × length of the value = ${work.moved[at].toFixed(3)}`;

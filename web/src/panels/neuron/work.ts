@@ -8,6 +8,8 @@ import { fullAt, type Columns } from "./columns";
 export interface Work {
   vectors: Vectors;
   row: number;
+  /** All rows that are taken together. */
+  rows: number[];
   width: number;
   keys: number;
   made: Trace;
@@ -36,7 +38,7 @@ export function workOf(
   const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
   const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
   const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
-  return withFull({ vectors, row, width, keys, made, product, moved, order, differs: false });
+  return withFull({ vectors, row, rows: [row], width, keys, made, product, moved, order, differs: false });
 }
 
 /** Add the numbers of full colour. */
@@ -51,6 +53,26 @@ function withFull(work: Omit<Work, "full">): Work {
     moved: moved ? Math.max(1e-6, ...moved.map(Math.abs)) : 1,
   };
   return { ...work, full };
+}
+
+/** Take several rows of one head together: q × k, q · k and the softmax are averaged or summed. */
+export function togetherOf(works: readonly Work[], how: "mean" | "sum", last: number): Work {
+  if (works.length === 1) return works[0];
+  const share = how === "mean" ? 1 / works.length : 1;
+  const added = (get: (work: Work) => Float32Array) => {
+    const out = new Float32Array(get(works[0]).length);
+    for (const work of works) get(work).forEach((value, at) => (out[at] += share * value));
+    return out;
+  };
+  const own = works.find((work) => work.row === last) ?? works[works.length - 1];
+  const seen = Uint8Array.from(own.made.seen, (_, at) => Number(works.some((work) => work.made.seen[at] === 1)));
+  return withFull({
+    ...own,
+    rows: works.map((work) => work.row),
+    made: { ...own.made, dot: added((work) => work.made.dot), weight: added((work) => work.made.weight), seen },
+    product: added((work) => work.product),
+    moved: own.moved && added((work) => work.moved ?? new Float32Array(0)),
+  });
 }
 
 const less = (after: Float32Array, before: Float32Array) => after.map((value, at) => value - before[at]);
@@ -90,6 +112,8 @@ export function strongest(numbers: Float32Array, start: number, neurons: Uint32A
 export function told(work: Work, key: number): string {
   const { made, vectors } = work;
   if (!made.seen[key]) return "not seen: masked or hidden";
+  if (work.rows.length > 1)
+    return `q·k ${number(made.dot[key], true)}, softmax ${number(made.weight[key])}, of ${work.rows.length} tokens`;
   if (work.differs) return `q·k ${number(made.dot[key], true)}, softmax ${number(made.weight[key], true)}`;
   const scaled = made.dot[key] * vectors.scale;
   const rest = made.logit[key] - scaled;

@@ -8,6 +8,7 @@ import NeuronPanel from "../neuron/NeuronPanel.svelte";
 import LongHeads from "../tiles/LongHeads.svelte";
 import LongLines from "../tiles/LongLines.svelte";
 import TilePanel from "../tiles/TilePanel.svelte";
+import ReadPanel from "../read/ReadPanel.svelte";
 import TooLong from "../tiles/TooLong.svelte";
 
 interface View {
@@ -49,5 +50,11 @@ export const VIEWS: Record<Picks["view"], View> = {
     panel: HeatPanel,
     long: TilePanel,
     counts: true,
+  },
+  read: {
+    name: "Reading",
+    about: "the text itself, coloured by what the picked tokens look at",
+    panel: ReadPanel,
+    long: TooLong,
   },
 };

@@ -5,7 +5,7 @@ Reading is in `StoredAtlas`; the methods here import the code that they call whe
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from attention_atlas.store.maps import Map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 from attention_atlas.store.token_sets import Side, Together, attention_of
+
+if TYPE_CHECKING:
+    from attention_atlas.measure.directions import Directions, Way
 
 
 class Atlas(StoredAtlas):
@@ -95,6 +98,18 @@ class Atlas(StoredAtlas):
         how  "mean" over the tokens, or their "sum"
         """
         return attention_of(self, tokens, input, head, side, how)
+
+    def directions(
+        self, head: str, k: int | None = None, way: "Way" = "contrast", seed: int = 0
+    ) -> "Directions":
+        """Find the few directions along which a head's queries and keys meet.
+
+        k    how many; unset, the fewest of 3 to 8 that keep 90 % of the attention
+        way  "contrast": what tells keys that are looked at from all keys; "svd": what gives q·k
+        """
+        from attention_atlas.measure.directions import directions
+
+        return directions(self, head, k, way, seed)
 
     def scores(self) -> Scores | None:
         """Get the scores in the folder, or those measured in memory; None if not measured."""

@@ -332,6 +332,12 @@ class StoredAtlas:
             stored.seen(input, heads), None if added is None else added[0],
         )  # fmt: skip
 
+    def sink(self, head: str | Head, input: int = 0) -> float | None:
+        """Return the logit of a head's sink; None if it has none."""
+        tower, layer, number = self._find(head)
+        sink = self._stored(input, tower, layer).sink(np.array([number]))
+        return None if sink is None else float(sink[0])
+
     def layer_terms(
         self, head: str | Head, input: int, rows: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.bool_], Float32 | None]:

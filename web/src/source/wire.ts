@@ -252,6 +252,35 @@ export interface Vectors {
   seen: Grid<Uint8Array> | null;
 }
 
+/** Tokens at one end of a direction, strongest first, with their mean coordinates. */
+export interface DirectionEnd {
+  side: "query" | "key";
+  sign: number;
+  tokens: string[];
+  values: number[];
+}
+
+/** Both ends of one direction, of queries and of keys. */
+export interface DirectionEnds {
+  ends: DirectionEnd[];
+}
+
+/**
+ * `directions/{head}`: the directions that carry a head's attention, most telling first.
+ *
+ * a = q · query, b = (k − mean_key) · key; q·k = Σ a b + q·mean_key.
+ */
+export interface HeadDirections {
+  head: string;
+  count: number;
+  query: Grid<Float32Array>;
+  key: Grid<Float32Array>;
+  mean_key: Grid<Float32Array>;
+  share: Grid<Float32Array>;
+  kept: Grid<Float32Array>;
+  telling: DirectionEnds[];
+}
+
 /**
  * Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
  *
@@ -400,6 +429,18 @@ export interface MapNorms {
   values: Grid<Uint8Array>;
   low: Grid<Float32Array>;
   high: Grid<Float32Array>;
+}
+
+/**
+ * `along/{map}/{head}/{direction}`: where the points of a map lie along a direction of a head.
+ *
+ * Queries first, as on the map: a of a query, b of a key.
+ */
+export interface DirectionColumn {
+  map: string;
+  head: string;
+  direction: number;
+  column: NumberColumn;
 }
 
 /** `extra/{name}/{group}/{input}`: an added input on a map; the other points stay in place. */
@@ -711,6 +752,7 @@ export interface Picks {
   words: boolean;
   theme: "auto" | "light" | "dark";
   sort: boolean;
+  basis: "neurons" | "directions";
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
@@ -718,6 +760,7 @@ export interface Picks {
   map: string;
   mapHead: string | null;
   colour: string;
+  direction: number;
   scaledNorms: boolean;
   search: string;
   searchKind: "exact" | "prefix" | "regex";
@@ -762,6 +805,7 @@ export interface Answers {
   rows: RowWeights;
   layer: LayerWeights;
   vectors: Vectors;
+  directions: HeadDirections;
   tile: TilePacket;
   overview: OverviewPacket;
   picture: Picture;
@@ -770,6 +814,7 @@ export interface Answers {
   map: MapPlaces;
   points: MapPoints;
   norms: MapNorms;
+  along: DirectionColumn;
   extra: MapExtra;
   partners: Partners;
   all: AllInfo;
@@ -804,6 +849,7 @@ export const MISSING = {
   "rows": "exact weights; save it with exact=True (on the command line --exact)",
   "layer": "exact weights; save it with exact=True (on the command line --exact)",
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
+  "directions": "the directions of this head; open the atlas with attention-atlas serve",
   "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
   "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
@@ -812,6 +858,7 @@ export const MISSING = {
   "map": "this map; open the atlas with attention-atlas serve",
   "points": "this map; open the atlas with attention-atlas serve",
   "norms": "vector lengths; open the atlas with attention-atlas serve",
+  "along": "this map; open the atlas with attention-atlas serve",
   "extra": "this map; open the atlas with attention-atlas serve",
   "partners": "this map; open the atlas with attention-atlas serve",
   "all": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
@@ -832,6 +879,7 @@ export const CHOICES = {
   "view": ["head", "model", "neuron", "heat", "read"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
   "theme": ["auto", "light", "dark"],
+  "basis": ["neurons", "directions"],
   "searchKind": ["exact", "prefix", "regex"],
   "palette": ["default", "safe"],
   "combine": ["head", "mean", "rollout"],
@@ -860,6 +908,7 @@ export const START: Picks = {
   "words": false,
   "theme": "auto",
   "sort": false,
+  "basis": "neurons",
   "valueWeighted": false,
   "shownLayers": null,
   "shownHeads": null,
@@ -867,6 +916,7 @@ export const START: Picks = {
   "map": "",
   "mapHead": null,
   "colour": "side",
+  "direction": 0,
   "scaledNorms": false,
   "search": "",
   "searchKind": "exact",
@@ -921,6 +971,7 @@ export const DIMS = [2, 3] as const;
 export const COLOURS = {
   "side": "query or key",
   "norm": "vector length",
+  "direction": "direction of the head",
 } as const;
 
 export const HEAD_NUMBERS = {

@@ -10,6 +10,7 @@ from attention_atlas.page.answers.about import about_session
 from attention_atlas.page.answers.added import map_extra
 from attention_atlas.page.answers.all_tokens import all_column, all_info, all_points, all_tokens
 from attention_atlas.page.answers.comparison import comparison, reaction
+from attention_atlas.page.answers.directions import along, head_directions, saved_directions
 from attention_atlas.page.answers.gaze import gaze
 from attention_atlas.page.answers.heads import (
     alike_heads,
@@ -32,6 +33,7 @@ from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges
 from attention_atlas.page.wire.about import About
 from attention_atlas.page.wire.all_tokens import AllColumn, AllInfo, AllPoints, AllTokens
 from attention_atlas.page.wire.compare import ComparedModels, Reaction
+from attention_atlas.page.wire.directions import DirectionColumn, HeadDirections
 from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
 from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
 from attention_atlas.page.wire.lab import EditProofs
@@ -82,6 +84,10 @@ _ROWS = [
         "vectors/{input:int}/{head}", Vectors, vectors, saved_vectors,
         "query and key vectors" + EXACT,
     ),
+    Packet(
+        "directions/{head}", HeadDirections, head_directions, saved_directions,
+        "the directions of this head" + LIVE,
+    ),
     # Long inputs
     Packet(
         "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,
@@ -104,6 +110,7 @@ _ROWS = [
         "norms/{name}/{group}", MapNorms, map_norms, partial(saved_maps, word="norms"),
         "vector lengths" + LIVE,
     ),
+    Packet("along/{map}/{head}/{direction:int}", DirectionColumn, along, missing=_MAP),
     Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP),
     Packet("partners/{input:int}/{head}/{side}/{position:int}", Partners, partners, missing=_MAP),
     Packet("all/{name}/{head}", AllInfo, all_info, missing=_ALL, of="session", changes=True),

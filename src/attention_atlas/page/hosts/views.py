@@ -109,13 +109,17 @@ def neuron_view(
     model: Any = None,
     pick: Sequence[int] = (),
     together: str = "mean",
+    basis: str = "neurons",
     display_mode: str = "auto",
     html_action: str | None = None,
 ) -> Any:
     """Show how query and key make each weight of one head, neuron by neuron; needs an Atlas.
 
-    pick is positions of tokens that look, taken together as their mean or sum.
+    pick is positions of tokens that look, taken together as their mean or sum. basis="directions"
+    shows the 3 to 8 directions that carry the head's attention instead of its neurons.
     """
+    if basis not in ("neurons", "directions"):
+        raise InputError(f"basis is {basis!r}; there is neurons and directions")
     if not isinstance(atlas, StoredAtlas):
         raise InputError(
             "the neuron view needs queries and keys, which plain attention does not have; "
@@ -123,7 +127,7 @@ def neuron_view(
         )
     picks = text_picks(atlas, "neuron", input, tower, layer, [0 if head is None else head])
     picks = set_picks(atlas, picks, pick, "query", together)
-    picks["theme"] = theme(display_mode)
+    picks |= {"theme": theme(display_mode), "basis": basis}
     return view_or_html(View(atlas, picks, model), html_action)
 
 

@@ -48,13 +48,15 @@ class Picks:
     words: bool = False
     theme: Literal["auto", "light", "dark"] = "auto"
     sort: bool = False
+    basis: Literal["neurons", "directions"] = "neurons"  # of the neuron view
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
     tab: str = "text"  # one of the page's tabs; only the page knows which it has
     map: str = ""  # empty: the first map
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
-    colour: str = "side"  # side, norm, or the name of a column
+    colour: str = "side"  # side, norm, direction, or the name of a column
+    direction: int = 0  # of the picked head's query–key form, which colours the map
     scaledNorms: bool = False  # noqa: N815
     search: str = ""
     searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815

@@ -5,7 +5,7 @@ import { Figure } from "../../draw/svg";
 import type { Unit } from "../../weights/units";
 import { columnWidth } from "../parts/geometry";
 import { figureBrush } from "./brushes";
-import { columnsFor } from "./columns";
+import { columnsFor, WIDEST_DIRECTION } from "./columns";
 import { paint } from "./paint";
 import type { Work } from "./work";
 
@@ -21,7 +21,14 @@ export function neuronFigure(
   const { rowUnits, columnUnits, colour } = drawn;
   const count = Math.max(rowUnits.length, columnUnits.length);
   const values = desk.picks.valueWeighted && work.moved !== null;
-  const columns = columnsFor(WIDE, work.width, columnWidth(rowUnits, 500), columnWidth(columnUnits, 500), values);
+  const columns = columnsFor(
+    WIDE,
+    work.width,
+    columnWidth(rowUnits, 500),
+    columnWidth(columnUnits, 500),
+    values,
+    work.directions === undefined ? undefined : WIDEST_DIRECTION,
+  );
   const figure = new Figure(
     columns.width + 24,
     TOP + count * ROW + 30,

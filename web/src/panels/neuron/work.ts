@@ -3,6 +3,7 @@ import type { Vectors } from "../../source/wire";
 import { rowNorms } from "../../weights/hide";
 import { number } from "../../weights/partners";
 import { byContribution, trace, type Trace } from "../../weights/neurons";
+import { firstOf, type Turned } from "../../weights/directions";
 import { fullAt, type Columns } from "./columns";
 
 export interface Work {
@@ -18,6 +19,8 @@ export interface Work {
   /** Weight times length of the value (M). */
   moved: Float32Array | null;
   order: Uint32Array;
+  /** How many directions are shown instead of neurons; the last column is the rest. */
+  directions?: number;
   /** Whether the numbers are differences: after − before. */
   differs: boolean;
   full: { vector: number; product: number; dot: number; value: number; moved: number };
@@ -53,6 +56,43 @@ function withFull(work: Omit<Work, "full">): Work {
     moved: moved ? Math.max(1e-6, ...moved.map(Math.abs)) : 1,
   };
   return { ...work, full };
+}
+
+/**
+ * Show a row along the directions of its head: products of the first ones, and all others together as the rest. They
+ * add up to q·k less what is the same for all keys, so the softmax is as before.
+ */
+export function alongDirections(work: Work, { width, a, b }: Turned, count: number): Work {
+  const wide = count + 1;
+  const product = new Float32Array(work.keys * wide);
+  const dot = new Float32Array(work.keys);
+  for (let key = 0; key < work.keys; key++) {
+    let [sum, shown] = [0, 0];
+    for (let d = 0; d < width; d++) {
+      const part = a[work.row * width + d] * b[key * width + d];
+      sum += part;
+      if (d >= count) continue;
+      product[key * wide + d] = part;
+      shown += part;
+    }
+    product[key * wide + count] = sum - shown;
+    dot[key] = sum;
+  }
+  const { vectors } = work;
+  const grid = (data: Float32Array, of: { shape: number[] }) => ({ ...of, data, shape: [of.shape[0], wide] });
+  return withFull({
+    ...work,
+    vectors: {
+      ...vectors,
+      query: grid(firstOf(a, width, count), vectors.query),
+      key: grid(firstOf(b, width, count), vectors.key),
+    },
+    width: wide,
+    made: { ...work.made, dot },
+    product,
+    order: Uint32Array.from({ length: wide }, (_, d) => d),
+    directions: count,
+  });
 }
 
 /** Take several rows of one head together: q × k, q · k and the softmax are averaged or summed. */
@@ -112,6 +152,8 @@ export function strongest(numbers: Float32Array, start: number, neurons: Uint32A
 export function told(work: Work, key: number): string {
   const { made, vectors } = work;
   if (!made.seen[key]) return "not seen: masked or hidden";
+  if (work.directions !== undefined && work.rows.length === 1 && !work.differs)
+    return `q·(k − mean key) ${number(made.dot[key], true)} → softmax ${made.weight[key].toFixed(4)}`;
   if (work.rows.length > 1)
     return `q·k ${number(made.dot[key], true)}, softmax ${number(made.weight[key])}, of ${work.rows.length} tokens`;
   if (work.differs) return `q·k ${number(made.dot[key], true)}, softmax ${number(made.weight[key], true)}`;

@@ -58,7 +58,7 @@ export const text: Tab = {
   out(desk) {
     desk.picks.view = "model";
   },
-  undo: ["hidden", "chosen", "together", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
+  undo: ["hidden", "basis", "chosen", "together", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
   steps: ["view", "other"],
   figureName: (desk) => desk.picks.view,
   isPlain: (desk) => desk.picks.view === "head",

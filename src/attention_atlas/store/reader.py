@@ -26,6 +26,7 @@ from attention_atlas.store.head_weights import HeadWeights, StoredWeights, windo
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
+from attention_atlas.store.output import Output
 from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
@@ -93,6 +94,11 @@ class StoredAtlas:
     @property
     def receipt(self) -> Receipt:
         return self.manifest.receipt
+
+    @cached_property
+    def output(self) -> Output:
+        """Get the output projections of the layers, and what the logits are read from."""
+        return Output(self.path, self.manifest)
 
     # Inputs, tokens, heads -----------------------------------------------------------------
 

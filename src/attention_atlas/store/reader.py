@@ -16,16 +16,19 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from cachetools import LRUCache
 
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
 from attention_atlas.store.computed_weights import ComputedWeights
+from attention_atlas.store.contributions import CONTRIBUTION, MOVED
 from attention_atlas.store.files import Array
 from attention_atlas.store.head_weights import HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
+from attention_atlas.store.moved_rows import MovedRows
 from attention_atlas.store.output import Output
 from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.relations import read_relations
@@ -60,6 +63,7 @@ class StoredAtlas:
         self._shards: dict[int, ShardFile] = {}
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._pyramids = Pyramids()
+        self._moved: LRUCache[tuple[str, tuple[int, ...]], MovedRows] = LRUCache(8)
         self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -251,6 +255,42 @@ class StoredAtlas:
     def layer_weights(self, input: int = 0, layer: int = 0, tower: str | None = None) -> Float32:
         """Return the weights of all heads of a layer, float32 (H, N, M)."""
         return self.rows(input, layer, tower)
+
+    # What is moved -----------------------------------------------------------------------------
+
+    def contributions(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        """Return signed shares (N, M): what part of its layer's output a head brings from each key.
+
+        ⟨w_ij f(v_j), y_i⟩ / ‖y_i‖²; with the bias' share, a row sums to one over all heads.
+        """
+        tower, layer, number = self._find(head)
+        moved = self.moved_rows(CONTRIBUTION)
+        return np.asarray(moved.rows(input, layer.layer, tower.name, [number], rows)[0])
+
+    def moved_norms(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        """Return ‖w_ij f(v_j)‖ (N, M): how much a head moves from each key (Kobayashi's norms)."""
+        tower, layer, number = self._find(head)
+        moved = self.moved_rows(MOVED)
+        return np.asarray(moved.rows(input, layer.layer, tower.name, [number], rows)[0])
+
+    def moved_rows(self, how: str = CONTRIBUTION, without: Sequence[int] = ()) -> MovedRows:
+        """Return the reader of what heads move, without some keys; it keeps what it read last."""
+        key = how, tuple(without)
+        if key not in self._moved:
+            self._moved[key] = MovedRows(self, how, without)
+        return self._moved[key]
+
+    def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32:
+        """Return the values (G, M, E) of all groups of a layer."""
+        in_tower = self._tower(tower or "")
+        about = self._layer(in_tower, layer)
+        stored = self._stored(input, in_tower, about)
+        self._need(stored, "value")
+        return stored.vectors("value", np.arange(about.groups), input)
 
     # Tiles of long inputs --------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ class Given:
 
 
 def moved_vectors(weights: Float32, values: Float32) -> Float32:
-    """Return what heads move before projection (H, R, E), of weights (H, R, M), values (G, M, E)."""
+    """Return what heads move (H, R, E), not projected, of weights (H, R, M), values (G, M, E)."""
     heads, n, m = weights.shape
     groups, _, width = values.shape
     together = weights.reshape(groups, heads // groups * n, m) @ values

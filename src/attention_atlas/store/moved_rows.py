@@ -1,8 +1,8 @@
 """What are the rows of a layer when weights become what is moved, or contributions?
 
-The one reader of both, as `StoredAtlas.rows` is of weights: some heads, rows and columns of a layer.
-Both need the whole layer: rows are read for all heads, a few million numbers at a time, and what
-the layer gives is kept for the inputs and layers that were read last.
+The one reader of both, as `StoredAtlas.rows` is of weights: some heads, rows and columns. Both need
+the whole layer: rows are read for all heads, a few million numbers at a time, and what the layer
+gives is kept for the inputs and layers that were read last.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,7 +99,10 @@ class MovedRows:
         weights = self.atlas.rows(input, layer, tower, heads, rows)
         if not self.without.size:
             return weights
-        return np.stack([without_keys(head, self.without, sink=True) for head in weights])
+        home = next(found for found in self.atlas.towers if not tower or found.name == tower)
+        about = home.find(layer)
+        sink = about is not None and about.sink
+        return np.stack([without_keys(head, self.without, sink) for head in weights])
 
     def _given(
         self, input: int, layer: int, tower: str, heads: np.ndarray, rows: np.ndarray,

@@ -15,6 +15,8 @@ export interface Work {
   product: Float32Array;
   /** Weight times length of the value (M). */
   moved: Float32Array | null;
+  /** What `moved` is in its place, where it is a share of the layer; "" if it is not. */
+  share: string;
   order: Uint32Array;
   /** Whether the numbers are differences: after − before. */
   differs: boolean;
@@ -36,7 +38,12 @@ export function workOf(
   const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
   const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
   const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
-  return withFull({ vectors, row, width, keys, made, product, moved, order, differs: false });
+  return withFull({ vectors, row, width, keys, made, product, moved, order, differs: false, share: "" });
+}
+
+/** Replace what is moved by shares of the layer (M), which may be below zero. */
+export function withMoved(work: Work, moved: Float32Array, share: string): Work {
+  return withFull({ ...work, moved, share });
 }
 
 /** Add the numbers of full colour. */

@@ -49,7 +49,7 @@ export const text: Tab = {
   out(desk) {
     desk.picks.view = "model";
   },
-  undo: ["hidden", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
+  undo: ["hidden", "filter", "threshold", "topk", "words", "pooled", "withoutSinks", "shown"],
   steps: ["view", "other"],
   figureName: (desk) => desk.picks.view,
   isPlain: (desk) => desk.picks.view === "head",

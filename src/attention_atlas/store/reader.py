@@ -21,6 +21,8 @@ from cachetools import LRUCache
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.attribution import Attribution, LayerAdds, direction, layer_adds
+from attention_atlas.store.chosen_token import next_token, number_of
 from attention_atlas.store.computed_weights import ComputedWeights
 from attention_atlas.store.contributions import CONTRIBUTION, MOVED
 from attention_atlas.store.files import Array
@@ -283,6 +285,54 @@ class StoredAtlas:
         if key not in self._moved:
             self._moved[key] = MovedRows(self, how, without)
         return self._moved[key]
+
+    def attribution(
+        self,
+        input: int = 0,
+        token: int | str | None = None,
+        against: int | str | None = None,
+        position: int = -1,
+    ) -> Attribution:
+        """Return what each head and each token adds to the logit of a token at a position.
+
+        token     number or text of a token, or name or number of a class; None: the next token of
+                  the text, or its own where there is none
+        against   a second token: what is added to the difference of the two logits
+        position  the token whose next token is predicted; of a classifier it is given
+        """
+        readout = self.output.readout
+        stems = [(tower, layer, f"{tower.name}.L{layer.layer}")
+                 for tower in self.towers for layer in tower.layers]  # fmt: skip
+        adding = [entry for entry in stems if entry[2] in readout.layers]
+        stream = next(layer.queries for tower, layer, _ in adding if tower.name == readout.tower)
+        tokens = self.tokens(input, stream)
+        place = {"first": 0, "last": len(tokens) - 1}.get(readout.place, position % len(tokens))
+        wanted = next_token(tokens, place, readout) if token is None else token
+        first = number_of(wanted, tokens, readout, self.tokens)
+        second = None if against is None else number_of(against, tokens, readout, self.tokens)
+        g = direction(readout, float(self._final_scale(input)[place]), first, second)
+        layers = []
+        for tower, layer, _ in adding:
+            weights = self.rows(input, layer.layer, tower.name, rows=[place])
+            values = self.layer_values(input, layer.layer, tower.name)
+            adds = layer_adds(weights, values, self.output.projection(tower.name, layer.layer), g)
+            names = [str(Head(self._prefix(tower), layer.layer, h)) for h in range(layer.heads)]
+            layers.append(LayerAdds(tower.name, layer.layer, tuple(names), layer.keys, adds))
+        missing = tuple(stem for _, _, stem in stems if stem not in readout.layers)
+        return Attribution(
+            input, place, str(wanted), None if against is None else str(against), tuple(layers),
+            missing,
+        )  # fmt: skip
+
+    def _final_scale(self, input: int) -> Float32:
+        """Return the scale of the final norm for each token of an input, (N,)."""
+        shard = self.shard(self._shard_number(self._check_vectors(input)))
+        if "final.scale" not in shard.names:
+            raise PickError(f"{self.path.name} kept no scales of the final norm; capture it again")
+        table = shard.tensor("final.inputs")
+        before = table[table[:, 0] < input, 1].sum()
+        count = table[table[:, 0] == input, 1].sum()
+        return np.asarray(shard.tensor("final.scale")[before : before + count])
 
     def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32:
         """Return the values (G, M, E) of all groups of a layer."""

@@ -59,6 +59,7 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -82,6 +83,7 @@ test("complete edges that were rounded are all there, the small ones too", () =>
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
@@ -105,6 +107,7 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
     [1, 0],

@@ -1,6 +1,7 @@
 // What have all panels in common? The picks, and every way to change them.
 import type { Source } from "../source/source";
-import type { About, LayerInfo, Picks, TokenPick, TokenSet, TowerInfo } from "../source/wire";
+import { MOST_WITHOUT, type About, type LayerInfo, type Picks, type Sinks } from "../source/wire";
+import type { TokenPick, TokenSet, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
@@ -13,6 +14,7 @@ import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
 import { tabNamed, type Need, type Tab } from "./tab";
 import { NOTHING, keptOf, spanned, toggled } from "./token_set";
+import { setOf } from "./tokens";
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -71,6 +73,16 @@ export class Desk extends Sieving {
   readonly heads: number[] = $derived.by(() => this.picks.heads.map((name) => headPlace(this.about, name)?.head ?? 0));
   readonly colours: Rgb[] = $derived.by(() => headColours(this.layer?.heads ?? 1, this.dark));
 
+  /** Sinks of the picked input; shown by name, and hidden as keys where the picks say so. */
+  sinks: Sinks | undefined = $state.raw();
+  /** What stands before the paths of attention: what is shown in place of weights, without which keys. */
+  readonly as: string = $derived.by(() => {
+    const { shown } = this.picks;
+    if (shown === "weights" || this.about.no_moved) return "";
+    const keys = [...this.hiddenKeys(this.layer?.keys ?? "")].sort((a, b) => a - b);
+    return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
+  });
+
   /** The picked input, and the one it is compared with. */
   one!: Pane;
   two!: Pane;
@@ -89,7 +101,7 @@ export class Desk extends Sieving {
   ) {
     super();
     this.about = about;
-    this.store = new Store(source);
+    this.store = new Store(source, () => this.as);
     this.picks = fitting(picks, about, this.tabNamed(picks.tab));
   }
 
@@ -119,12 +131,35 @@ export class Desk extends Sieving {
     this.two = new Pane(this, () => this.lab.second);
     this.map = new MapDesk(this);
     this.image = new ImageDesk(this);
+    $effect(() => this.fetchSinks());
   }
 
   /** Get the token, or the word that contains it, as its column shows it. */
   unitOf(token: TokenPick): Unit | undefined {
     const units = token.side === "query" ? this.one.rowUnits : this.one.columnUnits;
     return units.find((unit) => unit.positions.includes(token.position));
+  }
+
+  /** Get the hidden keys of a stream: the hidden tokens, and the sinks where they are taken out. */
+  hiddenKeys(stream: string): ReadonlySet<number> {
+    const hidden = this.picks.hidden[stream] ?? [];
+    const { sinks } = this;
+    const taken = this.picks.withoutSinks && sinks?.stream === stream && sinks.input === this.picks.input;
+    return setOf(taken ? [...hidden, ...sinks.sinks.map(({ position }) => position)] : hidden);
+  }
+
+  /** Get the colour of a head's lines; null where numbers are signed: blue above zero, orange below. */
+  lineColour(head: number): Rgb | null {
+    return this.one.signed ? null : (this.colours[head] ?? null);
+  }
+
+  private fetchSinks(): void {
+    const [input, tower] = [this.picks.input, this.tower?.name ?? ""];
+    if (this.sinks?.input === input && this.sinks.tower === tower) return;
+    this.store.ask("sinks", input, tower).then(
+      (sinks) => (this.sinks = sinks),
+      () => (this.sinks = undefined),
+    );
   }
 
   nameOf(head: number, layer = this.place.layer): string {

@@ -6,7 +6,7 @@ import { mostOf, type Shades } from "../image/heat";
 import { loadPicture, type Loaded } from "../image/picture";
 import { tokensIn, type TokenInfo } from "../source/tokens";
 import type { InputInfo, Stream, TokenPick, TokenSet } from "../source/wire";
-import { hide } from "../weights/hide";
+import { blank, hide } from "../weights/hide";
 import { dense, fromEdges, fromWhole, type HeadRows } from "../weights/rows";
 import type { Desk } from "./desk.svelte";
 import { sentence } from "./pane.svelte";
@@ -93,7 +93,8 @@ export class ImageDesk {
     const how = this.desk.picks.together;
     const before = this.looksBefore && looksOf(this.looksBefore, side, positions, how);
     const weights = looksOf(this.looks, side, positions, how).map((weight, at) => weight - (before?.[at] ?? 0));
-    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed: before !== undefined };
+    const signed = before !== undefined || this.desk.one.signed;
+    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed };
   });
   readonly marks: Mark[] = $derived.by(() => {
     const { arrows, flows: all, flowsFrom } = this.desk.picks;
@@ -117,11 +118,13 @@ export class ImageDesk {
   /** Name the weights of an input in a path. */
   private pathOf(input: number): string {
     const { picks, tower, place, heads } = this.desk;
-    return [input, tower.name, place.layer, picks.combine === "head" ? (heads[0] ?? 0) : picks.combine].join("/");
+    const head = [this.desk.as, input, tower.name, place.layer];
+    return [...head, picks.combine === "head" ? (heads[0] ?? 0) : picks.combine].join("/");
   }
 
   private leftOf(rows: HeadRows): HeadRows {
     const { hiddenRows, hiddenColumns } = this.desk.one;
+    if (this.desk.as) return blank(rows, hiddenRows, hiddenColumns);
     return this.desk.picks.combine === "head" ? hide(rows, hiddenRows, hiddenColumns) : rows;
   }
 
@@ -243,9 +246,10 @@ export class ImageDesk {
   }
 
   private async ask(name: string): Promise<Gazed> {
-    const { weights } = await this.desk.store.ask("gaze", ...name.split("/"));
-    const all = Float32Array.from(weights.data, (weight) => weight / 65535);
-    return { name, rows: fromWhole(all, weights.shape[0], weights.shape[1]) };
+    const { weights } = await this.desk.store.shown("gaze", ...name.split("/").slice(-4));
+    const shares = weights.data instanceof Float32Array;
+    const all = shares ? weights.data : Float32Array.from(weights.data, (weight) => weight / 65535);
+    return { name, rows: fromWhole(all as Float32Array, weights.shape[0], weights.shape[1], shares) };
   }
 
   /** Use the strongest keys of each row, and say so: a saved page may contain nothing else. */

@@ -106,6 +106,8 @@ export interface About {
   can_measure: boolean;
   pictures: boolean;
   patches: string[];
+  no_moved: string;
+  output_line: string;
   thumbs: ThumbSheet[];
 }
 
@@ -213,6 +215,7 @@ export interface Edges {
   row_sum: Grid<Float32Array> | null;
   first_row: number;
   first_column: number;
+  of: "weights" | "moved" | "contribution";
 }
 
 /** `rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head. */
@@ -279,6 +282,23 @@ export interface HeadDirections {
   share: Grid<Float32Array>;
   kept: Grid<Float32Array>;
   telling: DirectionEnds[];
+}
+
+/** A key that is looked at far more than others, whatever is asked. */
+export interface Sink {
+  position: number;
+  text: string;
+  kind: string;
+  layers: number[];
+  share: number;
+}
+
+/** `sinks/{i}/{tower}`: the sinks of an input. */
+export interface Sinks {
+  input: number;
+  tower: string;
+  stream: string;
+  sinks: Sink[];
 }
 
 /**
@@ -349,7 +369,7 @@ export interface Gaze {
   tower: string;
   layer: number;
   how: string;
-  weights: Grid<Uint16Array>;
+  weights: Grid<Uint16Array> | Grid<Float32Array>;
   strongest: Grid<Uint32Array>;
   mark: Grid<Uint8Array>;
 }
@@ -787,9 +807,10 @@ export interface Picks {
   only: string;
   edits: EditPick[];
   labView: "before" | "after" | "difference";
+  shown: "weights" | "moved" | "contribution";
+  withoutSinks: boolean;
   labAt: number | null;
   pooled: "strongest" | "mean";
-  withoutSinks: boolean;
   tileView: number[] | null;
   key: number | null;
   window: number[] | null;
@@ -806,6 +827,7 @@ export interface Answers {
   layer: LayerWeights;
   vectors: Vectors;
   directions: HeadDirections;
+  sinks: Sinks;
   tile: TilePacket;
   overview: OverviewPacket;
   picture: Picture;
@@ -850,6 +872,7 @@ export const MISSING = {
   "layer": "exact weights; save it with exact=True (on the command line --exact)",
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
   "directions": "the directions of this head; open the atlas with attention-atlas serve",
+  "sinks": "this; open the atlas with attention-atlas serve",
   "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
   "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
@@ -886,6 +909,7 @@ export const CHOICES = {
   "patches": ["off", "border", "fill"],
   "keeps": ["any", "part", "most"],
   "labView": ["before", "after", "difference"],
+  "shown": ["weights", "moved", "contribution"],
   "pooled": ["strongest", "mean"],
 } as const;
 
@@ -943,9 +967,10 @@ export const START: Picks = {
   "only": "",
   "edits": [],
   "labView": "after",
+  "shown": "weights",
+  "withoutSinks": false,
   "labAt": null,
   "pooled": "strongest",
-  "withoutSinks": false,
   "tileView": null,
   "key": null,
   "window": null,

@@ -111,6 +111,10 @@ class Grown(StoredAtlas):
         home, number = self._home(input)
         return home.values(head, number)
 
+    def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.layer_values(number, layer, tower)
+
     def terms(self, head: str | Head, input: int = 0) -> Terms:
         home, number = self._home(input)
         return home.terms(head, number)

@@ -27,6 +27,7 @@ from attention_atlas.page.answers.partners import partners
 from attention_atlas.page.answers.pictures import picture, thumbs
 from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
 from attention_atlas.page.answers.session import Session
+from attention_atlas.page.answers.sinks import saved_sinks, sinks
 from attention_atlas.page.answers.tiles import overview, saved_overviews, tile
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
@@ -46,7 +47,14 @@ from attention_atlas.page.wire.maps import (
     MeanPattern,
     Partners,
 )
-from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
+from attention_atlas.page.wire.text import (
+    Edges,
+    InputInfo,
+    LayerWeights,
+    RowWeights,
+    Sinks,
+    Vectors,
+)
 from attention_atlas.page.wire.tiles import OverviewPacket, TilePacket
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
@@ -88,6 +96,7 @@ _ROWS = [
         "directions/{head}", HeadDirections, head_directions, saved_directions,
         "the directions of this head" + LIVE,
     ),
+    Packet("sinks/{input:int}/{tower}", Sinks, sinks, saved_sinks),
     # Long inputs
     Packet(
         "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,

@@ -13,6 +13,7 @@ from cachetools import LRUCache
 
 from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.answers.moved import view_as
 from attention_atlas.page.answers.packets import PACKETS
 from attention_atlas.page.answers.session import Other, Session
 from attention_atlas.page.answers.subject import Subject
@@ -24,7 +25,8 @@ from attention_atlas.page.wire.packing import Failure, pack
 from attention_atlas.store.reader import StoredAtlas
 
 KEPT = 64_000_000  # bytes of packets kept for repeated requests
-_LONGEST = 200  # characters of a path
+_LONGEST = 400  # characters of a path
+AS = "as"  # before a path: what is shown in place of weights, and the keys that are taken out
 
 Models = Sequence[LiveModel | None]  # one per subject, or None
 
@@ -51,7 +53,8 @@ class Answers:
         if kept is not None:
             return kept, True
         packet, answered = _packed(lambda: self.answer(path))
-        row = PACKETS.get(path.partition("/")[0])
+        words = path.split("/", 4)
+        row = PACKETS.get(words[3] if words[0] == AS and len(words) > 3 else words[0])
         if answered and row is not None and not row.changes and len(packet) <= KEPT:
             with self._lock:
                 self._kept[path] = packet
@@ -65,11 +68,15 @@ class Answers:
         """Return the dataclass of a path; a PickError says what there is instead."""
         if len(path) > _LONGEST:
             raise PickError(f"this path is too long; give at most {_LONGEST} characters")
+        subject = self.session.subject
         word, *rest = path.split("/")
+        if word == AS and len(rest) > 2:
+            how, without, word, *rest = rest
+            subject = view_as(subject, how, without)
         row = PACKETS.get(word)
         if row is None:
             raise PickError(f"no packet is named {word[:40]!r}; there is {', '.join(PACKETS)}")
-        known = self.session if row.of == "session" else self.session.subject
+        known = self.session if row.of == "session" else subject
         return row.answer(known, *row.read(rest))
 
     def _forget(self) -> None:

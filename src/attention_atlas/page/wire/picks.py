@@ -83,10 +83,11 @@ class Picks:
     only: str = ""  # heads in the table: a score and its least or greatest value, as in entropy>=2
     edits: Sequence[EditPick] = ()  # of the Lab, in their order
     labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
+    shown: Literal["weights", "moved", "contribution"] = "weights"  # what every view draws
+    withoutSinks: bool = False  # noqa: N815  rows are then softmaxes over the other keys
     labAt: int | None = None  # noqa: N815  position whose prediction is shown; None: the last token
     # Of inputs longer than LONG_INPUT:
     pooled: Literal["strongest", "mean"] = "strongest"  # what a cell of the heat-map shows
-    withoutSinks: bool = False  # noqa: N815
     tileView: Sequence[float] | None = None  # noqa: N815  row, column, tokens in view; None: all
     key: int | None = None  # picked in the heat-map together with the query `token`
     window: Sequence[int] | None = None  # first query and key of the lines; None: at the token

@@ -80,6 +80,9 @@ class Edges:
     row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only if some row does not sum to 1
     first_row: int = 0  # where the window starts
     first_column: int = 0
+    # Of what is moved and of contributions: shares of the layer times its heads, not summing to 1;
+    # contributions may be below zero and are always float32.
+    of: Literal["weights", "moved", "contribution"] = "weights"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,27 @@ class LayerWeights:
     tower: str
     layer: int
     weights: Annotated[Array, Buffer(("f4",), "H N M")]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A key that is looked at far more than others, whatever is asked."""
+
+    position: int
+    text: str
+    kind: str  # first token, special token, punctuation, patch at the border, …
+    layers: Sequence[int]  # in which it is one, for the mean of their heads
+    share: float  # of the attention, in the layer where it gets most
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """`sinks/{i}/{tower}`: the sinks of an input."""
+
+    input: int
+    tower: str
+    stream: str  # of the keys
+    sinks: Sequence[Sink]
 
 
 @dataclass(frozen=True)

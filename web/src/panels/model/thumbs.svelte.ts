@@ -2,7 +2,7 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { placeOf, type Scene } from "../../desk/store";
 import { align, difference } from "../../weights/compare";
-import { hide } from "../../weights/hide";
+import { blank, hide } from "../../weights/hide";
 import { fromEdges, type HeadRows } from "../../weights/rows";
 import { tokensOf } from "../../desk/store";
 import { keptOf } from "../../desk/token_set";
@@ -29,10 +29,11 @@ function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRow
   const place = placeOf(scene, layer.layer);
   if (place < 0) return null;
   const { hidden, filter } = desk.picks;
-  const rows = hide(
+  const without = scene.as ? blank : hide;
+  const rows = without(
     fromEdges(scene.edges, place, head),
     new Set(hidden[layer.queries] ?? []),
-    new Set(hidden[layer.keys] ?? []),
+    desk.hiddenKeys(layer.keys),
   );
   const set = keptOf(desk.picks);
   if (filter === "all" && !set) return rows;

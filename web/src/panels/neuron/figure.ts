@@ -20,7 +20,7 @@ export function neuronFigure(
 ): string {
   const { rowUnits, columnUnits, colour } = drawn;
   const count = Math.max(rowUnits.length, columnUnits.length);
-  const values = desk.picks.valueWeighted && work.moved !== null;
+  const values = (desk.picks.valueWeighted || desk.as !== "") && work.moved !== null;
   const columns = columnsFor(
     WIDE,
     work.width,
@@ -52,7 +52,7 @@ export function neuronFigure(
     [columns.soft, "softmax"],
   ];
   if (columns.value !== null && columns.moved !== null)
-    named.push([columns.value, "value v"], [columns.moved, "weight·‖v‖"]);
+    named.push([columns.value, "value v"], [columns.moved, work.share || "weight·‖v‖"]);
   named.forEach(([x, text]) => figure.text(12 + x, 42, text, { size: 11 }));
   for (const row of work.rows) figure.rect(12, TOP + row * ROW, columns.query, ROW, "#FFC300", 0.22);
   paint(figureBrush(figure, 12, TOP), work, columns, {

@@ -69,7 +69,7 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
       y,
       Math.max(0.5, Math.abs(share) * room),
       high,
-      css(tintOf(work.differs ? null : look.colour, value)),
+      css(tintOf(work.differs || (work.share && value < 0) ? null : look.colour, value)),
     );
   bar(columns.soft, made.weight[at], made.weight[at]);
   const write = (x: number, value: number, digits: number) =>

@@ -53,6 +53,8 @@ export function wordsAt(work: Work, columns: Columns, { rowUnits, columnUnits }:
   }
   if (x >= columns.dot && x < columns.soft + columns.bar)
     return `${rowUnits[row].text} → ${columnUnits[at].text}: ${told(work, at)}`;
+  if (columns.moved !== null && x >= columns.moved && work.moved && work.share)
+    return `${work.share}: ${work.moved[at].toFixed(3)} of an even head's part of the layer`;
   if (columns.moved !== null && x >= columns.moved && work.moved && (work.differs || work.rows.length > 1))
     return `weight × length of the value: ${work.moved[at].toFixed(3)}`;
   if (columns.moved !== null && x >= columns.moved && work.moved)

@@ -18,6 +18,8 @@ export interface Work {
   product: Float32Array;
   /** Weight times length of the value (M). */
   moved: Float32Array | null;
+  /** What `moved` is in its place, where it is a share of the layer; "" if it is not. */
+  share: string;
   order: Uint32Array;
   /** How many directions are shown instead of neurons; the last column is the rest. */
   directions?: number;
@@ -41,7 +43,12 @@ export function workOf(
   const norms = vectors.value && rowNorms(vectors.value.data, vectors.value.shape[1]);
   const moved = norms && norms.map((norm, at) => norm * made.weight[at]);
   const order = sort ? byContribution(vectors, row, made, key) : Uint32Array.from({ length: width }, (_, d) => d);
-  return withFull({ vectors, row, rows: [row], width, keys, made, product, moved, order, differs: false });
+  return withFull({ vectors, row, rows: [row], width, keys, made, product, moved, order, differs: false, share: "" });
+}
+
+/** Replace what is moved by shares of the layer (M), which may be below zero. */
+export function withMoved(work: Work, moved: Float32Array, share: string): Work {
+  return withFull({ ...work, moved, share });
 }
 
 /** Add the numbers of full colour. */

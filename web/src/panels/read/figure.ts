@@ -2,7 +2,7 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { css, hex, PAPER } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
-import { strengthOf, type Tint, type Word } from "./words";
+import { colourOf, strengthOf, type Tint, type Word } from "./words";
 
 const LETTER = 9.2;
 const LINE = 30;
@@ -32,7 +32,14 @@ export function readFigure(desk: Desk, texts: { title: string; words: Word[]; ti
     const strength = tint ? strengthOf(tint.weights[word.at] ?? 0, tint) : 0;
     const [left, top] = [20 + x, (line + 0.1) * LINE];
     if (tint && strength > 0)
-      figure.rect(left, top, [...word.text].length * LETTER, LINE * 0.8, css(tint.colour), 0.75 * strength);
+      figure.rect(
+        left,
+        top,
+        [...word.text].length * LETTER,
+        LINE * 0.8,
+        css(colourOf(tint.weights[word.at] ?? 0, tint)),
+        0.75 * strength,
+      );
     figure.text(left, (line + 0.7) * LINE, word.text, { mono: true, size: 15 });
   }
   return figure.toString();

@@ -1,7 +1,7 @@
 // How is a text set, word by word, with the attention of the picked tokens?
 import type { Desk } from "../../desk/desk.svelte";
 import { placesOf } from "../../desk/token_set";
-import { bent, POSITIVE, type Rgb } from "../../draw/colour";
+import { bent, NEGATIVE, POSITIVE, type Rgb } from "../../draw/colour";
 import type { TokenInfo } from "../../source/tokens";
 import type { TokenSet } from "../../source/wire";
 import { together, type Side } from "../../weights/partners";
@@ -31,13 +31,16 @@ export function tintOf(desk: Desk, set: TokenSet | null): Tint | null {
   return {
     side: side === "query" ? "key" : "query",
     weights,
-    most: weights.reduce((a, b) => Math.max(a, b), 0),
+    most: weights.reduce((a, b) => Math.max(a, Math.abs(b)), 0),
     colour,
   };
 }
 
+/** Get the colour of a weight; shares of a layer may be below zero. */
+export const colourOf = (weight: number, { colour }: Tint): Rgb => (weight < 0 ? NEGATIVE : colour);
+
 /** Get the strength of a colour, 0 to 1. */
-export const strengthOf = (weight: number, { most }: Tint): number => (most > 0 ? bent(Math.max(0, weight / most)) : 0);
+export const strengthOf = (weight: number, { most }: Tint): number => (most > 0 ? bent(Math.abs(weight) / most) : 0);
 
 export interface Word {
   at: number;

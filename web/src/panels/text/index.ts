@@ -58,7 +58,19 @@ export const text: Tab = {
   out(desk) {
     desk.picks.view = "model";
   },
-  undo: ["hidden", "basis", "chosen", "together", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
+  undo: [
+    "hidden",
+    "basis",
+    "chosen",
+    "together",
+    "filter",
+    "threshold",
+    "topk",
+    "words",
+    "pooled",
+    "withoutSinks",
+    "shown",
+  ],
   steps: ["view", "other"],
   figureName: (desk) => desk.picks.view,
   isPlain: (desk) => desk.picks.view === "head",

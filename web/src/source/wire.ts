@@ -621,6 +621,11 @@ export interface ComparedModels {
   labels: string[];
   places: Grid<Float32Array>;
   note: string;
+  line_heads: string[];
+  line_measures: string[];
+  line_titles: string[];
+  lines: Grid<Float32Array>;
+  no_lines: string;
 }
 
 /** What every head of one model did with an input, as small pictures. */
@@ -794,6 +799,7 @@ export interface Picks {
   up: string;
   kinds: string[];
   order: string;
+  lineScore: string;
   versus: number[];
   picture: number;
   combine: "head" | "mean" | "rollout";
@@ -954,6 +960,7 @@ export const START: Picks = {
   "up": "importance-chosen",
   "kinds": [],
   "order": "head",
+  "lineScore": "away",
   "versus": [],
   "picture": -1,
   "combine": "head",

@@ -70,6 +70,7 @@ class Picks:
     up: str = "importance-chosen"
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
+    lineScore: str = "away"  # noqa: N815  of the lines per head over compared models
     versus: Sequence[int] = ()  # indexes of the `atlases` of `about` to compare with
     picture: int = -1  # which picture of the input the image view shows; -1: all side by side
     combine: Literal["head", "mean", "rollout"] = "head"

@@ -99,6 +99,8 @@ def _sent(model: Any, tokenizer: Any, loading: Loading) -> dict[str, Any] | None
     if not all(isinstance(given, str | Path | None) for given in (model, tokenizer)):
         return None
     asked = vars(loading) | {"model": str(model)}
+    if loading.adapter is not None:
+        asked["adapter"] = str(loading.adapter)
     if loading.dtype is not None:
         asked["dtype"] = str(loading.dtype).removeprefix("torch.")
     return asked | ({} if tokenizer is None else {"processor": str(tokenizer)})

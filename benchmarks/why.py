@@ -16,7 +16,11 @@ from attention_atlas.studies import circuits
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "src" / "attention_atlas" / "studies" / "demo_atlas" / "sentences.txt"
-NEW = {"output_scores": [], "circuit_scores": [], "retrieval_score": None}
+NEW: dict[str, list[str] | None] = {
+    "output_scores": [],
+    "circuit_scores": [],
+    "retrieval_score": None,
+}
 
 
 def main(rounds: int = 3) -> None:
@@ -44,9 +48,7 @@ def main(rounds: int = 3) -> None:
             atlas.directions(head)
         a_head = (perf_counter() - began) / len(heads)
     before, after = (float(np.median(times[side])) for side in ("before", "after"))
-    print(
-        f"{len(texts)} texts: {before:.1f} s before, {after:.1f} s after: {after / before:.2f} times"
-    )
+    print(f"{len(texts)} texts: {before:.1f} s without, {after:.1f} s with: {after / before:.2f}")
     print(f"directions of a head: {a_head:.2f} s")
 
 

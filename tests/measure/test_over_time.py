@@ -21,7 +21,8 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[aa.Atlas]:
     """A built-in model while it is trained away from itself: three checkpoints."""
     folder = tmp_path_factory.mktemp("checkpoints")
     loaded = load("builtin:gpt")
-    model, tokenizer = loaded.model, loaded.processor
+    model: Any = loaded.model
+    tokenizer: Any = loaded.processor
     ids = tokenizer(SENTENCE, return_tensors="pt").input_ids
     step = torch.optim.SGD(model.parameters(), lr=0.3)
     found = []

@@ -273,6 +273,27 @@ export interface Sinks {
 }
 
 /**
+ * `logit/{i}/{position}/{token}/{against?}`: what heads and tokens add to a logit.
+ *
+ * token is a number in the vocabulary or of a class, or `next`; position may be `last`. With
+ * `against` it is the difference of two logits. The scale of the final norm is held.
+ */
+export interface LogitAdds {
+  input: number;
+  position: number;
+  token: number;
+  text: string;
+  against: number | null;
+  against_text: string;
+  queries: string;
+  classes: string[] | null;
+  heads: string[];
+  keys: string[];
+  adds: Grid<Float32Array>;
+  missing: string[];
+}
+
+/**
  * Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
  *
  * Its mass, the sum of its weights, is (value / 65535)² · most. Cells beyond the input are left
@@ -715,7 +736,7 @@ export interface Picks {
   token: TokenPick | null;
   pinned: boolean;
   layer: number;
-  view: "head" | "model" | "neuron" | "heat";
+  view: "head" | "model" | "neuron" | "heat" | "logit";
   hidden: Record<string, number[]>;
   filter: "all" | "aa" | "ab" | "ba" | "bb";
   threshold: number;
@@ -758,6 +779,9 @@ export interface Picks {
   labView: "before" | "after" | "difference";
   shown: "weights" | "moved" | "contribution";
   withoutSinks: boolean;
+  logitToken: number | null;
+  logitAgainst: number | null;
+  logitHead: string;
   labAt: number | null;
   pooled: "strongest" | "mean";
   tileView: number[] | null;
@@ -776,6 +800,7 @@ export interface Answers {
   layer: LayerWeights;
   vectors: Vectors;
   sinks: Sinks;
+  logit: LogitAdds;
   tile: TilePacket;
   overview: OverviewPacket;
   picture: Picture;
@@ -819,6 +844,7 @@ export const MISSING = {
   "layer": "exact weights; save it with exact=True (on the command line --exact)",
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
   "sinks": "this; open the atlas with attention-atlas serve",
+  "logit": "what heads add to a logit; open the atlas with attention-atlas serve",
   "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
   "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
@@ -843,7 +869,7 @@ export const MISSING = {
 
 /** Picks with a fixed list of words. */
 export const CHOICES = {
-  "view": ["head", "model", "neuron", "heat"],
+  "view": ["head", "model", "neuron", "heat", "logit"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
   "theme": ["auto", "light", "dark"],
   "searchKind": ["exact", "prefix", "regex"],
@@ -908,6 +934,9 @@ export const START: Picks = {
   "labView": "after",
   "shown": "weights",
   "withoutSinks": false,
+  "logitToken": null,
+  "logitAgainst": null,
+  "logitHead": "",
   "labAt": null,
   "pooled": "strongest",
   "tileView": null,

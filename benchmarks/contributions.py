@@ -36,11 +36,13 @@ def turns(sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def answer(atlas: aa.Atlas, path: str) -> Callable[[], Any]:
-    """A request to a server that has just been started, so that nothing is kept."""
+    """A request to a server that has read the projections but kept no answer."""
+    answers = make_answers([atlas])[0]
 
     def ask() -> None:
-        atlas._moved.clear()
-        make_answers([atlas])[0].packet(path)
+        answers._forget()
+        answers.session.subject._moved.clear()
+        answers.packet(path)
 
     return ask
 

@@ -15,6 +15,7 @@ from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edited import EditedInputs, is_edited
 from attention_atlas.store.attribution import Attribution
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.output import Output
 from attention_atlas.store.pyramids import Without
 from attention_atlas.store.reader import Bools, StoredAtlas, Terms
 from attention_atlas.store.rows import Float32
@@ -29,6 +30,10 @@ class Grown(StoredAtlas):
         self.base = base  # a temporary folder lives as long as this object
         self.added: list[StoredAtlas] = []
         self.edited = EditedInputs()
+
+    @property
+    def output(self) -> Output:  # type: ignore[override]
+        return self.base.output
 
     def __len__(self) -> int:
         return self.manifest.inputs + len(self.added)

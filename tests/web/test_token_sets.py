@@ -94,7 +94,7 @@ def test_the_other_close_ups_show_the_same_set(
     strip = json.loads(page.get_by_test_id("heat-set").get_attribute("data-weights") or "")
     np.testing.assert_allclose(strip, expected, rtol=0, atol=off + 1e-6)
 
-    page.keyboard.press("5")
+    page.keyboard.press("6")
     words = page.locator("[data-testid^=read-text-]")
     script = "all => all.map(one => Number(one.dataset.weight))"
     np.testing.assert_allclose(words.evaluate_all(script), expected, rtol=0, atol=off)

@@ -58,10 +58,10 @@ def contributions(
     group  number of heads that share one value
     """
     size = np.where(given.squares > 0, given.squares, np.inf)[:, None].astype(np.float32)
-    shares = np.empty_like(weights)
+    shares = np.empty(weights.shape, np.float32)
     for place, head in enumerate(heads):
-        along = given.back[head] @ values[head // group].T  # (R, M)
-        np.multiply(weights[place], along / size, out=shares[place])
+        np.matmul(given.back[head] / size, values[head // group].T, out=shares[place])
+    shares *= weights
     return shares
 
 

@@ -46,12 +46,6 @@ class LayerProjection:
     gain: Float32 | None = None  # (width,) of a norm or scale after the projection
     after: str = ""  # "", "rms", "layer" or "scale": what stands there
 
-    @cached_property
-    def gram(self) -> Float32:
-        """Return the products of all rows of the matrix, (H·E, H·E)."""
-        rows = self.matrix.reshape(-1, self.matrix.shape[-1])
-        return np.asarray(rows @ rows.T)
-
 
 @dataclass(frozen=True)
 class Readout:

@@ -126,7 +126,7 @@ function read(name: string, text: string): unknown {
   if (words) return words.includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
-  if (typeof start === "number" || name === "other" || name === "labAt" || name === "key")
+  if (typeof start === "number" || ["other", "labAt", "key", "logitToken", "logitAgainst"].includes(name))
     return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
     return checked(name, JSON.parse(text));

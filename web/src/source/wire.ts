@@ -302,6 +302,27 @@ export interface Sinks {
 }
 
 /**
+ * `logit/{i}/{position}/{token}/{against?}`: what heads and tokens add to a logit.
+ *
+ * token is a number in the vocabulary or of a class, or `next`; position may be `last`. With
+ * `against` it is the difference of two logits. The scale of the final norm is held.
+ */
+export interface LogitAdds {
+  input: number;
+  position: number;
+  token: number;
+  text: string;
+  against: number | null;
+  against_text: string;
+  queries: string;
+  classes: string[] | null;
+  heads: string[];
+  keys: string[];
+  adds: Grid<Float32Array>;
+  missing: string[];
+}
+
+/**
  * Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
  *
  * Its mass, the sum of its weights, is (value / 65535)² · most. Cells beyond the input are left
@@ -769,7 +790,7 @@ export interface Picks {
   chosen: TokenSet | null;
   together: "mean" | "sum";
   layer: number;
-  view: "head" | "model" | "neuron" | "heat" | "read";
+  view: "head" | "model" | "neuron" | "heat" | "logit" | "read";
   hidden: Record<string, number[]>;
   filter: "all" | "aa" | "ab" | "ba" | "bb";
   threshold: number;
@@ -815,6 +836,9 @@ export interface Picks {
   labView: "before" | "after" | "difference";
   shown: "weights" | "moved" | "contribution";
   withoutSinks: boolean;
+  logitToken: number | null;
+  logitAgainst: number | null;
+  logitHead: string;
   labAt: number | null;
   pooled: "strongest" | "mean";
   tileView: number[] | null;
@@ -834,6 +858,7 @@ export interface Answers {
   vectors: Vectors;
   directions: HeadDirections;
   sinks: Sinks;
+  logit: LogitAdds;
   tile: TilePacket;
   overview: OverviewPacket;
   picture: Picture;
@@ -879,6 +904,7 @@ export const MISSING = {
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
   "directions": "the directions of this head; open the atlas with attention-atlas serve",
   "sinks": "this; open the atlas with attention-atlas serve",
+  "logit": "what heads add to a logit; open the atlas with attention-atlas serve",
   "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
   "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
@@ -905,7 +931,7 @@ export const MISSING = {
 /** Picks with a fixed list of words. */
 export const CHOICES = {
   "together": ["mean", "sum"],
-  "view": ["head", "model", "neuron", "heat", "read"],
+  "view": ["head", "model", "neuron", "heat", "logit", "read"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
   "theme": ["auto", "light", "dark"],
   "basis": ["neurons", "directions"],
@@ -976,6 +1002,9 @@ export const START: Picks = {
   "labView": "after",
   "shown": "weights",
   "withoutSinks": false,
+  "logitToken": null,
+  "logitAgainst": null,
+  "logitHead": "",
   "labAt": null,
   "pooled": "strongest",
   "tileView": null,

@@ -38,7 +38,7 @@ def make_edges(
     heads, n, m = subject.shape(input, layers[0], tower)
     rows = heads * n * max(of, len(layers))
     signed = is_signed(subject)
-    if rows * m * (4 if signed else 2) > BUDGET:
+    if rows * m * 2 > BUDGET:  # signed ones take twice the bytes, and half the time of sorting
         k = min(m, max(FEWEST, BUDGET // (rows * (6 if signed else 4))))
         return _strongest(subject, input, tower, layers, k)
     return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT and not signed)

@@ -54,7 +54,9 @@ class MovedView:
         """Return (H, R, C): shares of the layer, times its heads."""
         count = self._atlas.shape(input, layer, tower)[0]
         if self.how == CONTRIBUTION:
-            return self._moved.rows(input, layer, tower, heads, rows, columns) * np.float32(count)
+            shares = self._moved.rows(input, layer, tower, heads, rows, columns)
+            shares *= np.float32(count)
+            return shares
         whole = self._moved.rows(input, layer, tower, None, rows)
         total = whole.sum((0, 2))
         share = whole * (count / np.where(total > 0, total, 1)).astype(np.float32)[None, :, None]

@@ -20,6 +20,7 @@ from attention_atlas.page.answers.heads import (
     saved_scores,
 )
 from attention_atlas.page.answers.inputs import input_info, saved_inputs
+from attention_atlas.page.answers.logit import logit
 from attention_atlas.page.answers.maps import map_norms, map_places, map_points, saved_maps
 from attention_atlas.page.answers.mean_pattern import mean_pattern, saved_means
 from attention_atlas.page.answers.packet import EXACT, LIVE, Packet
@@ -51,6 +52,7 @@ from attention_atlas.page.wire.text import (
     Edges,
     InputInfo,
     LayerWeights,
+    LogitAdds,
     RowWeights,
     Sinks,
     Vectors,
@@ -61,6 +63,7 @@ _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _ALL = "tokens beyond the map's sample" + LIVE
 _LAB = "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL"
 _TILES = "tiles of long inputs" + LIVE
+_LOGIT = "what heads add to a logit" + LIVE
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -97,6 +100,9 @@ _ROWS = [
         "the directions of this head" + LIVE,
     ),
     Packet("sinks/{input:int}/{tower}", Sinks, sinks, saved_sinks),
+    Packet(
+        "logit/{input:int}/{position}/{token}/{against?}", LogitAdds, logit, missing=_LOGIT
+    ),
     # Long inputs
     Packet(
         "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,

@@ -40,7 +40,7 @@ class Picks:
     chosen: TokenSet | None = None  # several tokens; they are shown instead of `token`
     together: Literal["mean", "sum"] = "mean"  # how the attention of `chosen` is taken together
     layer: int = 0
-    view: Literal["head", "model", "neuron", "heat", "read"] = "head"
+    view: Literal["head", "model", "neuron", "heat", "logit", "read"] = "head"
     hidden: dict[str, Sequence[int]] = field(default_factory=dict)  # stream → positions
     filter: Literal["all", "aa", "ab", "ba", "bb"] = "all"
     threshold: float = 0.0
@@ -86,6 +86,9 @@ class Picks:
     labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
     shown: Literal["weights", "moved", "contribution"] = "weights"  # what every view draws
     withoutSinks: bool = False  # noqa: N815  rows are then softmaxes over the other keys
+    logitToken: int | None = None  # noqa: N815  whose logit is told apart; None: the next token
+    logitAgainst: int | None = None  # noqa: N815  a second token or class; None: no difference
+    logitHead: str = ""  # noqa: N815  the head that colours the text; empty: all heads together
     labAt: int | None = None  # noqa: N815  position whose prediction is shown; None: the last token
     # Of inputs longer than LONG_INPUT:
     pooled: Literal["strongest", "mean"] = "strongest"  # what a cell of the heat-map shows

@@ -127,6 +127,28 @@ class Sinks:
 
 
 @dataclass(frozen=True)
+class LogitAdds:
+    """`logit/{i}/{position}/{token}/{against?}`: what heads and tokens add to a logit.
+
+    token is a number in the vocabulary or of a class, or `next`; position may be `last`. With
+    `against` it is the difference of two logits. The scale of the final norm is held.
+    """
+
+    input: int
+    position: int  # whose prediction it is
+    token: int
+    text: str
+    against: int | None
+    against_text: str
+    queries: str  # the stream of the position
+    classes: Sequence[str] | None  # of a classifier
+    heads: Sequence[str]  # R
+    keys: Sequence[str]  # the stream that each head looks at
+    adds: Annotated[Array, Buffer(("f4",), "R M")]  # padded with 0 where a head has fewer keys
+    missing: Sequence[str]  # layers that do not add to this stream
+
+
+@dataclass(frozen=True)
 class Vectors:
     """`vectors/{i}/{head}`: what goes into one head's softmax, and the values that it moves.
 

@@ -50,7 +50,8 @@ export const text: Tab = {
     { key: "2", shown: "2", does: "All heads view", act: (desk) => desk.setTab("text", "model") },
     { key: "3", shown: "3", does: "Neurons view", act: (desk) => desk.setTab("text", "neuron") },
     { key: "4", shown: "4", does: "Heat-map view", act: (desk) => desk.setTab("text", "heat") },
-    { key: "5", shown: "5", does: "Reading view", act: (desk) => desk.setTab("text", "read") },
+    { key: "5", shown: "5", does: "Logit view", act: (desk) => desk.setTab("text", "logit") },
+    { key: "6", shown: "6", does: "Reading view", act: (desk) => desk.setTab("text", "read") },
   ],
   into(desk) {
     if (VIEWS[desk.picks.view].allHeads) desk.picks.view = "head";

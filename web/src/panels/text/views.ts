@@ -2,6 +2,7 @@
 import type { Part } from "../../desk/tab";
 import type { Picks } from "../../source/wire";
 import HeadPanel from "../head/HeadPanel.svelte";
+import LogitPanel from "../logit/LogitPanel.svelte";
 import HeatPanel from "../heat/HeatPanel.svelte";
 import ModelPanel from "../model/ModelPanel.svelte";
 import NeuronPanel from "../neuron/NeuronPanel.svelte";
@@ -50,6 +51,13 @@ export const VIEWS: Record<Picks["view"], View> = {
     panel: HeatPanel,
     long: TilePanel,
     counts: true,
+  },
+  logit: {
+    name: "Logit",
+    about: "what each head and each token adds to the logit of a token or class",
+    panel: LogitPanel,
+    long: LogitPanel,
+    allHeads: true,
   },
   read: {
     name: "Reading",

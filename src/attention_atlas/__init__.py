@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         matrix_view,
         model_view,
         neuron_view,
+        text_view,
     )
     from attention_atlas.record.prove.check import check
 
@@ -80,6 +81,7 @@ __all__ = [
     "pattern",
     "ray",
     "scale",
+    "text_view",
 ]
 
 # Where each public name lives (without a name: the module itself); loaded when first asked for, so
@@ -116,6 +118,7 @@ _HOMES = {
     "pattern": ("edits.pattern", "pattern"),
     "ray": ("ray", ""),
     "scale": ("edits.scale", "scale"),
+    "text_view": ("page.hosts.views", "text_view"),
 }
 
 

@@ -5,8 +5,10 @@ Reading is in `StoredAtlas`; the methods here import the code that they call whe
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.engine.job import Engine
@@ -14,6 +16,10 @@ from attention_atlas.names.arguments import checked_methods
 from attention_atlas.store.maps import Map
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
+from attention_atlas.store.token_sets import Side, Together, attention_of
+
+if TYPE_CHECKING:
+    from attention_atlas.measure.directions import Directions, Way
 
 _OPTIONS = {
     "measure": ("studies.measure:measure", "models.loading:Loading"),
@@ -92,6 +98,28 @@ class Atlas(StoredAtlas):
         from attention_atlas.studies.measure import measure
 
         return measure(self, model, tokenizer, **options)
+
+    def attention_of(
+        self, tokens: Sequence[int], input: int = 0, head: str = "L0H0",
+        side: Side = "query", how: Together = "mean",
+    ) -> npt.NDArray[np.float32]:  # fmt: skip
+        """Return what a set of tokens looks at (M,), or with side="key" what looks at it (N,).
+
+        how  "mean" over the tokens, or their "sum"
+        """
+        return attention_of(self, tokens, input, head, side, how)
+
+    def directions(
+        self, head: str, k: int | None = None, way: "Way" = "contrast", seed: int = 0
+    ) -> "Directions":
+        """Find the few directions along which a head's queries and keys meet.
+
+        k    how many; unset, the fewest of 3 to 8 that keep 90 % of the attention
+        way  "contrast": what tells keys that are looked at from all keys; "svd": what gives q·k
+        """
+        from attention_atlas.measure.directions import directions
+
+        return directions(self, head, k, way, seed)
 
     def scores(self) -> Scores | None:
         """Get the scores in the folder, or those measured in memory; None if not measured."""

@@ -130,6 +130,25 @@ def coverage(w: Any, see: Any, **_: Any) -> float | None:
     return math.exp(bits) / seen
 
 
+def sink(w: Any, see: Any, **_: Any) -> float | None:
+    rows = choosing(see)
+    if not rows:
+        return None
+    m = len(w[0])
+    got = [sum(float(w[i][j]) for i in rows) for j in range(m)]
+    even = [sum(1 / len(keys(see, i)) for i in rows if see[i][j]) for j in range(m)]
+    order = sorted(got)
+    median = (order[(m - 1) // 2] + order[m // 2]) / 2
+    if m < 3:
+        return 0.0
+    found = [
+        one for one, flat in zip(got, even, strict=True)
+        if one >= 0.05 * sum(got) and one >= 5 * median
+        and one / sum(got) >= 1.5 * flat / sum(even)
+    ]  # fmt: skip
+    return sum(found) / sum(got)
+
+
 def norm_gap(query: Any, key: Any, **_: Any) -> float | None:
     def length(vectors: Any) -> float:
         lengths = [math.sqrt(sum(float(x) ** 2 for x in one)) for one in vectors]
@@ -223,6 +242,7 @@ PLAIN = {
     "entropy": entropy, "first-token": first_token, "delimiter": delimiter, "self": self_token,
     "previous": previous, "next": next_token, "duplicate": duplicate, "induction": induction,
     "distance": distance, "spread": spread, "diagonality": diagonality, "coverage": coverage,
+    "sink": sink,
     "norm-gap": norm_gap, "distance-dot": distance_dot, "value-shift": value_shift,
     "patch-distance": patch_distance,
     "patch-neighbour": _steps(lambda r, c, _: max(abs(r), abs(c)) == 1),

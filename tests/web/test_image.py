@@ -101,6 +101,23 @@ def test_as_a_key_the_heat_sits_on_the_patch_that_looks(name: str, open_scene: O
     expect(page.get_by_test_id("image-most")).to_have_text("0.900" if scene.before else "1.000")
 
 
+def test_several_patches_light_up_what_they_look_at_together(open_scene: Open) -> None:
+    scene = SCENES["7x7"]
+    page = open_scene("7x7", "arrows=false")
+    there = frames(canvas(page))
+    places = [spot(scene, there, i) for i in range(len(scene.places()))]
+    click(page, places[10])
+    page.keyboard.down("Control")
+    click(page, places[30])
+    page.keyboard.up("Control")
+    shown = canvas(page)
+    lit = [i for i, place in enumerate(places) if near(at(shown, place, 0.5, 0.5), HOT)]
+    assert lit == [11, 31]  # each patch looks at the next one
+    expect(page.get_by_test_id("image-most")).to_have_text("0.450")
+    page.get_by_test_id("together-sum").click()
+    expect(page.get_by_test_id("image-most")).to_have_text("0.900")
+
+
 @pytest.mark.parametrize(("side", "colour"), [("query", GREEN), ("key", PINK)])
 def test_the_border_of_the_picked_patch_says_which_side_it_is(
     side: str, colour: Pixels, open_scene: Open

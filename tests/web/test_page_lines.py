@@ -189,9 +189,9 @@ def test_undo_and_redo_walk_through_filters_and_hidden_tokens(open_page: Open) -
     assert page.evaluate("attentionAtlas.picks().hidden") == {}
 
 
-def test_a_token_is_hidden_with_shift_and_shown_again_by_its_chip(open_page: Open) -> None:
+def test_a_token_is_hidden_with_alt_and_shown_again_by_its_chip(open_page: Open) -> None:
     page = open_page("gpt", "heads=L2H1")
-    page.get_by_test_id("key-0-4").click(modifiers=["Shift"])
+    page.get_by_test_id("key-0-4").click(modifiers=["Alt"])
     expect(page.get_by_test_id("query-0-4")).to_have_class("aa-token aa-hidden")
     page.locator("[data-testid^=show-][data-testid$='-4']").click()
     expect(page.get_by_test_id("query-0-4")).to_have_class("aa-token")

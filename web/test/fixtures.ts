@@ -59,6 +59,8 @@ export const about = (towers = ["decoder"]): About => ({
   pictures: false,
   patches: [],
   thumbs: [],
+  no_moved: "",
+  output_line: "",
   can_edit: false,
   no_edits: "there is no model to edit",
   predicts: "",

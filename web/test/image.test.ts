@@ -167,8 +167,8 @@ test("a patch that is looked at by others is not itself across two sides", () =>
 });
 
 test("a row is what a patch looks at, a column who looks at it", () => {
-  expect([...looksOf(planted(), "query", 1)].map((x) => Number(x.toFixed(2)))).toEqual([0, 0.1, 0.9, 0, 0, 0, 0]);
-  expect([...looksOf(planted(), "key", 0)].map((x) => Number(x.toFixed(2)))).toEqual([0, 0, 0, 0.7, 0.49, 0.04, 0]);
+  expect([...looksOf(planted(), "query", [1])].map((x) => Number(x.toFixed(2)))).toEqual([0, 0.1, 0.9, 0, 0, 0, 0]);
+  expect([...looksOf(planted(), "key", [0])].map((x) => Number(x.toFixed(2)))).toEqual([0, 0, 0, 0.7, 0.49, 0.04, 0]);
 });
 
 test("the overlay is the square root of the share of the largest weight on a patch", () => {

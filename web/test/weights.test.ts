@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Edges, Vectors } from "../src/source/wire";
 import { align, difference, unitsBoth } from "../src/weights/compare";
 import { byNorm, hide, rowNorms } from "../src/weights/hide";
-import { everything, linesOf, linesOfToken, share } from "../src/weights/lines";
+import { everything, linesOf, linesOfTokens, share } from "../src/weights/lines";
 import { byContribution, trace } from "../src/weights/neurons";
 import { number, partners, ranked, weightText } from "../src/weights/partners";
 import { dense, fromEdges, mostLeftOut, weightAt, type HeadRows } from "../src/weights/rows";
@@ -59,6 +59,7 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -82,6 +83,7 @@ test("complete edges that were rounded are all there, the small ones too", () =>
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
@@ -105,6 +107,7 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     row_sum: null,
     first_row: 0,
     first_column: 0,
+    of: "weights",
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
     [1, 0],
@@ -147,8 +150,8 @@ test("the sentence filter keeps rows and columns of its sides", () => {
 
 test("the lines of one token, from either side", () => {
   const lines = linesOf(causal, everything);
-  expect(linesOfToken(lines, "query", 2).count).toBe(3);
-  expect([...linesOfToken(lines, "key", 1).from]).toEqual([1, 2]);
+  expect(linesOfTokens(lines, "query", [2]).count).toBe(3);
+  expect([...linesOfTokens(lines, "key", [1]).from]).toEqual([1, 2]);
 });
 
 test("words sum over what is looked at and average over what looks", () => {

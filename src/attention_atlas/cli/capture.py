@@ -29,4 +29,5 @@ def capture(
         )  # fmt: skip
     say(summary(atlas))
     say(atlas.receipt.rows_line)
+    say(atlas.output.line)
     print(output)

@@ -16,6 +16,7 @@ from attention_atlas.measure.alike import LONGEST, ROWS, gather, mean_divergence
 from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.importance import statistics
 from attention_atlas.measure.kinds import KINDS
+from attention_atlas.measure.over_time import AWAY, HeadLines, head_lines
 from attention_atlas.measure.run import measure_atlas, measure_some
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.form import Ints
@@ -60,6 +61,20 @@ class ModelComparison:
         """List the heads of the first model with their nearest in another, least alike first."""
         pairs = [(head, *self.nearest(head, model)) for head in self.heads[0]]
         return sorted(pairs, key=lambda pair: -pair[2])
+
+    def away(self) -> dict[str, Floats]:
+        """Get how far each head is from itself in the first model, in every model: (models,)."""
+        if any(heads != self.heads[0] for heads in self.heads):
+            return {}
+        every = np.array([np.diagonal(self.between(0, model)) for model in range(len(self.names))])
+        return dict(zip(self.heads[0], every.T, strict=True))
+
+    def lines(self, measure: str = AWAY) -> HeadLines:
+        """Get a score of every head over the models; they must be checkpoints of one model.
+
+        "away" is how far a head is from itself in the first model. A notebook draws it.
+        """
+        return head_lines(self.scores, self.names, self.away(), measure)
 
     def changed(self, model: int = 1) -> list[tuple[str, float]] | None:
         """List how far heads of one name are apart, farthest first; None where the names differ."""

@@ -17,16 +17,22 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from cachetools import LRUCache
 
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.store import files
+from attention_atlas.store.attribution import Attribution, LayerAdds, direction, layer_adds
+from attention_atlas.store.chosen_token import next_token, number_of
 from attention_atlas.store.computed_weights import ComputedWeights
+from attention_atlas.store.contributions import CONTRIBUTION, MOVED
 from attention_atlas.store.files import Array
 from attention_atlas.store.head_weights import HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
 from attention_atlas.store.map_scores import map_scores
+from attention_atlas.store.moved_rows import MovedRows
+from attention_atlas.store.output import Output
 from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.relations import read_relations
 from attention_atlas.store.rows import Float32, StoredLayer, indexes
@@ -69,6 +75,7 @@ class StoredAtlas:
         self._pyramids = Pyramids()
         self._held_relations: pd.DataFrame | None = None
         self._seen_pictures: set[Path] = set()  # compared with their checksums
+        self._moved: LRUCache[tuple[str, tuple[int, ...]], MovedRows] = LRUCache(8)
         self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -106,6 +113,11 @@ class StoredAtlas:
     @property
     def receipt(self) -> Receipt:
         return self.manifest.receipt
+
+    @cached_property
+    def output(self) -> Output:
+        """Get the output projections of the layers, and what the logits are read from."""
+        return Output(self.path, self.manifest)
 
     # Inputs, tokens, heads -----------------------------------------------------------------
 
@@ -274,6 +286,90 @@ class StoredAtlas:
         """Return the weights of all heads of a layer, float32 (H, N, M)."""
         return self.rows(input, layer, tower)
 
+    # What is moved -----------------------------------------------------------------------------
+
+    def contributions(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        """Return signed shares (N, M): what part of its layer's output a head brings from each key.
+
+        ⟨w_ij f(v_j), y_i⟩ / ‖y_i‖²; with the bias' share, a row sums to one over all heads.
+        """
+        tower, layer, number = self._find(head)
+        moved = self.moved_rows(CONTRIBUTION)
+        return np.asarray(moved.rows(input, layer.layer, tower.name, [number], rows)[0])
+
+    def moved_norms(
+        self, input: int = 0, head: str | Head = "L0H0", rows: Sequence[int] | None = None
+    ) -> Float32:
+        """Return ‖w_ij f(v_j)‖ (N, M): how much a head moves from each key (Kobayashi's norms)."""
+        tower, layer, number = self._find(head)
+        moved = self.moved_rows(MOVED)
+        return np.asarray(moved.rows(input, layer.layer, tower.name, [number], rows)[0])
+
+    def moved_rows(self, how: str = CONTRIBUTION, without: Sequence[int] = ()) -> MovedRows:
+        """Return the reader of what heads move, without some keys; it keeps what it read last."""
+        key = how, tuple(without)
+        if key not in self._moved:
+            self._moved[key] = MovedRows(self, how, without)
+        return self._moved[key]
+
+    def attribution(
+        self,
+        input: int = 0,
+        token: int | str | None = None,
+        against: int | str | None = None,
+        position: int = -1,
+    ) -> Attribution:
+        """Return what each head and each token adds to the logit of a token at a position.
+
+        token     number or text of a token, or name or number of a class; None: the next token of
+                  the text, or its own where there is none
+        against   a second token: what is added to the difference of the two logits
+        position  the token whose next token is predicted; of a classifier it is given
+        """
+        readout = self.output.readout
+        stems = [(tower, layer, f"{tower.name}.L{layer.layer}")
+                 for tower in self.towers for layer in tower.layers]  # fmt: skip
+        adding = [entry for entry in stems if entry[2] in readout.layers]
+        stream = next(layer.queries for tower, layer, _ in adding if tower.name == readout.tower)
+        tokens = self.tokens(input, stream)
+        place = {"first": 0, "last": len(tokens) - 1}.get(readout.place, position % len(tokens))
+        wanted = next_token(tokens, place, readout) if token is None else token
+        first = number_of(wanted, tokens, readout, self.tokens)
+        second = None if against is None else number_of(against, tokens, readout, self.tokens)
+        g = direction(readout, float(self._final_scale(input)[place]), first, second)
+        layers = []
+        for tower, layer, _ in adding:
+            weights = self.rows(input, layer.layer, tower.name, rows=[place])
+            values = self.layer_values(input, layer.layer, tower.name)
+            adds = layer_adds(weights, values, self.output.projection(tower.name, layer.layer), g)
+            names = [str(Head(self._prefix(tower), layer.layer, h)) for h in range(layer.heads)]
+            layers.append(LayerAdds(tower.name, layer.layer, tuple(names), layer.keys, adds))
+        missing = tuple(stem for _, _, stem in stems if stem not in readout.layers)
+        return Attribution(
+            input, place, str(wanted), None if against is None else str(against), tuple(layers),
+            missing,
+        )  # fmt: skip
+
+    def _final_scale(self, input: int) -> Float32:
+        """Return the scale of the final norm for each token of an input, (N,)."""
+        shard = self.shard(self._shard_number(self._check_vectors(input)))
+        if "final.scale" not in shard.names:
+            raise PickError(f"{self.path.name} kept no scales of the final norm; capture it again")
+        table = shard.tensor("final.inputs")
+        before = table[table[:, 0] < input, 1].sum()
+        count = table[table[:, 0] == input, 1].sum()
+        return np.asarray(shard.tensor("final.scale")[before : before + count])
+
+    def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32:
+        """Return the values (G, M, E) of all groups of a layer."""
+        in_tower = self._tower(tower or "")
+        about = self._layer(in_tower, layer)
+        stored = self._stored(input, in_tower, about)
+        self._need(stored, "value")
+        return stored.vectors("value", np.arange(about.groups), input)
+
     # Tiles of long inputs --------------------------------------------------------------------
 
     def tile(
@@ -359,6 +455,12 @@ class StoredAtlas:
             layer.scale, layer.softcap, None if sink is None else float(sink[0]),
             stored.seen(input, heads), None if added is None else added[0],
         )  # fmt: skip
+
+    def sink(self, head: str | Head, input: int = 0) -> float | None:
+        """Return the logit of a head's sink; None if it has none."""
+        tower, layer, number = self._find(head)
+        sink = self._stored(input, tower, layer).sink(np.array([number]))
+        return None if sink is None else float(sink[0])
 
     def layer_terms(
         self, head: str | Head, input: int, rows: npt.NDArray[np.int64]

@@ -13,6 +13,10 @@ For each tower and layer (for example `encoder.L3`):
     encoder.L3.sink    (H,)        where the layer has sinks
     encoder.L3.weights (H, Σ n·m)  only if weights were asked for, or the model gives nothing else
 
+    final.scale        (Σ n,)      the scale of the final norm, of every token that the logits are
+                                   read from, where there are logits
+    final.inputs       (I, 2)      input and number of tokens, in the order of final.scale
+
 and, shared by all layers and each stored once, `mask.0`, `mask.1`… (bits) and `bias.0.columns`,
 `bias.1.offsets`, `bias.2.dense`…, to which the block rows refer by number (−1: none).
 An input is one block, except where a model cuts it into windows or images.

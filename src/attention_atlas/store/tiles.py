@@ -19,6 +19,7 @@ from attention_atlas.store.cores import each
 from attention_atlas.store.head_weights import WIDE, HeadWeights, pieces
 from attention_atlas.store.pooling import pooled
 from attention_atlas.store.rows import Float32
+from attention_atlas.store.sinks import sinks_of
 
 TILE = 256  # cells of a tile's side
 STEP = 16  # a sampled overview has every 16th row
@@ -26,10 +27,6 @@ FINE = 4  # coarse levels start here, or where a side has 2048 cells
 _SIDE = 2048  # most cells a side of a level that is kept
 _DIRECT = 2**25  # weights of a tile that is computed by itself, as long as no level is kept
 _ROWS = 128  # of a sampled band
-
-# A sink is a key with at least this share of all attention, and this many times its even share.
-SINK_SHARE = 0.05
-SINK_TIMES = 10
 
 Float64 = npt.NDArray[np.float64]
 
@@ -65,9 +62,8 @@ class HeadOverview:
         return float(self.column_mass.sum())
 
     def sinks(self) -> list[int]:
-        """Return the keys that get at least 5 % of all attention and 10 times their even share."""
-        least = max(SINK_SHARE, SINK_TIMES / len(self.column_mass)) * self.total
-        return np.flatnonzero(self.column_mass >= max(least, np.finfo(float).tiny)).tolist()
+        """Return the keys that are sinks of this head, by the rule of `sinks.py`."""
+        return sinks_of(self.column_mass).tolist()
 
 
 class Pyramid:

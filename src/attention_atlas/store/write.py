@@ -22,6 +22,7 @@ from attention_atlas.store.arrived import Arrived
 from attention_atlas.store.labels import LABELS
 from attention_atlas.store.lock import LOCK
 from attention_atlas.store.manifest import NAME, Manifest, Shard
+from attention_atlas.store.output import OUTPUT
 from attention_atlas.store.parts import Contents, Journal, Part
 from attention_atlas.store.relations import RELATIONS
 from attention_atlas.store.scores import KINDS, SCORES
@@ -31,7 +32,7 @@ JOURNAL = "capture.json"
 # no longer counts as a finished atlas.
 OURS = (
     NAME, JOURNAL, "vectors", "parts", "images", "layouts", "inputs.parquet", "tokens.parquet",
-    SCORES, KINDS, LABELS, RELATIONS, "*.parts", "*.part",
+    SCORES, KINDS, LABELS, RELATIONS, OUTPUT, "*.parts", "*.part",
 )  # fmt: skip
 
 
@@ -99,6 +100,14 @@ class Writer:
             for left in self.folder.glob(pattern):
                 if left.name != LOCK:
                     left.unlink(missing_ok=True)
+
+    def token_ids(self) -> set[int]:
+        """Return the numbers of all tokens in the vocabulary that occur in the shards."""
+        return {
+            number
+            for table in self._tables("tokens")
+            for number in table["id"].unique().to_pylist()
+        }
 
     def _tables(self, name: str) -> Iterator[pa.Table]:
         return (self.journal.table(part.number, name) for part in self.parts)

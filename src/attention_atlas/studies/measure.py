@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from attention_atlas.engine.job import Engine
-    from attention_atlas.measure.run import Extra
+    from attention_atlas.measure.run import Extra, Ready
     from attention_atlas.models.load import Loaded
 
 
@@ -37,8 +37,9 @@ def measure(
 ) -> Scores:
     """Measure every head, keep the scores in the atlas and return them.
 
-    model    adds induction and duplicate scores on repeated random tokens, and gradient importance;
-             `loading` takes the fields of `Loading`
+    model    adds induction and duplicate scores on repeated random tokens, gradient importance,
+             retrieval of needles, copying and composition of the weights, rank and likeness of
+             outputs; `loading` takes the fields of `Loading`
     all_rows measures every row of long inputs too, of which some thousand are drawn otherwise
     conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, overall
              and by relation (`atlas.relations()`)
@@ -50,7 +51,7 @@ def measure(
     from attention_atlas.measure.run import measure_atlas
 
     opened = atlas if isinstance(atlas, StoredAtlas) else StoredAtlas.open(atlas)
-    extras = []
+    extras: list[Extra | Ready] = []
     if again:
         forget_relations(opened.path)
         opened.hold_relations(None)
@@ -68,6 +69,12 @@ def measure(
         extras += _repeats(opened, loaded, seed)
         if gradients:
             extras.append(_gradients(opened, loaded, seed))
+    if model is not None:
+        from attention_atlas.studies.circuits import circuit_scores, output_scores, retrieval_score
+
+        extras += [*output_scores(opened, seed), *circuit_scores(opened, loaded, seed)]
+        needles = retrieval_score(opened, loaded, seed)
+        extras += [] if needles is None else [needles]
     machine = find_machine(loading.get("device", "auto"), all_rows)
     return measure_atlas(
         opened, extras, seed=seed, again=again, progress=progress, machine=machine,

@@ -120,7 +120,8 @@ export class CrowdDesk {
     const known = this.known(at);
     if (!known || at === this.picked) return desk.letGo();
     desk.setInput(known.input);
-    Object.assign(desk.picks, { token: { side: known.side, position: known.position }, pinned: true });
+    const token = { side: known.side, position: known.position };
+    Object.assign(desk.picks, { token, pinned: true, chosen: null });
   }
 
   async place(): Promise<void> {

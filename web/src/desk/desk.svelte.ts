@@ -1,6 +1,7 @@
 // What have all panels in common? The picks, and every way to change them.
 import type { Source } from "../source/source";
-import type { About, LayerInfo, Picks, TokenPick, TowerInfo } from "../source/wire";
+import { MOST_WITHOUT, type About, type LayerInfo, type Picks, type Sinks } from "../source/wire";
+import type { TokenPick, TokenSet, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
@@ -13,6 +14,8 @@ import { QueueDesk } from "./queue.svelte";
 import { Sieving } from "./sieving.svelte";
 import { Store } from "./store";
 import { tabNamed, type Need, type Tab } from "./tab";
+import { NOTHING, keptOf, spanned, toggled } from "./token_set";
+import { setOf } from "./tokens";
 
 export type Chrome = "page" | "cell" | "file";
 
@@ -51,6 +54,11 @@ export class Desk extends Sieving {
 
   readonly dark = $derived.by(() => (this.picks.theme === "auto" ? this.systemDark : this.picks.theme === "dark"));
   readonly tab: Tab = $derived.by(() => this.tabNamed(this.picks.tab));
+  /** The tokens whose attention is shown: those that are kept, or else the one under the cursor. */
+  readonly looking: TokenSet | null = $derived.by(() => {
+    const at = this.hover ?? this.picks.token;
+    return keptOf(this.picks) ?? (at && { side: at.side, positions: [at.position] });
+  });
   /** The first picked head; all picked heads are of its layer. */
   readonly focus: string = $derived.by(() => this.picks.heads[0] ?? "");
   readonly place: HeadPlace = $derived.by(
@@ -67,6 +75,16 @@ export class Desk extends Sieving {
   /** Numbers of the picked heads within the layer. */
   readonly heads: number[] = $derived.by(() => this.picks.heads.map((name) => headPlace(this.about, name)?.head ?? 0));
   readonly colours: Rgb[] = $derived.by(() => headColours(this.layer?.heads ?? 1, this.dark));
+
+  /** Sinks of the picked input; shown by name, and hidden as keys where the picks say so. */
+  sinks: Sinks | undefined = $state.raw();
+  /** What stands before the paths of attention: what is shown in place of weights, without which keys. */
+  readonly as: string = $derived.by(() => {
+    const { shown } = this.picks;
+    if (shown === "weights" || this.about.no_moved) return "";
+    const keys = [...this.hiddenKeys(this.layer?.keys ?? "")].sort((a, b) => a - b);
+    return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
+  });
 
   /** The picked input, and the one it is compared with. */
   one!: Pane;
@@ -86,7 +104,7 @@ export class Desk extends Sieving {
   ) {
     super();
     this.about = about;
-    this.store = new Store(source);
+    this.store = new Store(source, () => this.as);
     this.queue = new QueueDesk(source);
     this.picks = fitting(picks, about, this.tabNamed(picks.tab));
   }
@@ -117,12 +135,35 @@ export class Desk extends Sieving {
     this.two = new Pane(this, () => this.lab.second);
     this.map = new MapDesk(this);
     this.image = new ImageDesk(this);
+    $effect(() => this.fetchSinks());
   }
 
   /** Get the token, or the word that contains it, as its column shows it. */
   unitOf(token: TokenPick): Unit | undefined {
     const units = token.side === "query" ? this.one.rowUnits : this.one.columnUnits;
     return units.find((unit) => unit.positions.includes(token.position));
+  }
+
+  /** Get the hidden keys of a stream: the hidden tokens, and the sinks where they are taken out. */
+  hiddenKeys(stream: string): ReadonlySet<number> {
+    const hidden = this.picks.hidden[stream] ?? [];
+    const { sinks } = this;
+    const taken = this.picks.withoutSinks && sinks?.stream === stream && sinks.input === this.picks.input;
+    return setOf(taken ? [...hidden, ...sinks.sinks.map(({ position }) => position)] : hidden);
+  }
+
+  /** Get the colour of a head's lines; null where numbers are signed: blue above zero, orange below. */
+  lineColour(head: number): Rgb | null {
+    return this.one.signed ? null : (this.colours[head] ?? null);
+  }
+
+  private fetchSinks(): void {
+    const [input, tower] = [this.picks.input, this.tower?.name ?? ""];
+    if (this.sinks?.input === input && this.sinks.tower === tower) return;
+    this.store.ask("sinks", input, tower).then(
+      (sinks) => (this.sinks = sinks),
+      () => (this.sinks = undefined),
+    );
   }
 
   nameOf(head: number, layer = this.place.layer): string {
@@ -224,16 +265,28 @@ export class Desk extends Sieving {
   pin(token: TokenPick): void {
     const same =
       this.picks.pinned && this.picks.token?.side === token.side && this.picks.token.position === token.position;
-    Object.assign(this.picks, { token: same ? null : { ...token }, pinned: !same, key: null });
+    const alone = same && this.picks.chosen === null;
+    Object.assign(this.picks, { ...NOTHING, token: alone ? null : { ...token }, pinned: !alone });
+  }
+
+  /** Add tokens to the set of picked tokens, or take them out; undo reverts it. */
+  choose(side: TokenSet["side"], positions: readonly number[]): void {
+    this.alter(toggled($state.snapshot(this.picks), side, positions));
+  }
+
+  /** Pick all tokens from the last picked one to these. */
+  chooseTo(side: TokenSet["side"], positions: readonly number[]): void {
+    this.alter(spanned($state.snapshot(this.picks), side, positions));
   }
 
   /** Pin a query, and the key that it looks at; the lines of a long input move there. */
   pinCell(query: number, key: number): void {
-    Object.assign(this.picks, { token: { side: "query", position: query }, pinned: true, key, window: null });
+    const token: TokenPick = { side: "query", position: query };
+    Object.assign(this.picks, { token, pinned: true, chosen: null, key, window: null });
   }
 
   letGo(): void {
-    Object.assign(this.picks, { token: null, pinned: false, key: null });
+    Object.assign(this.picks, NOTHING);
   }
 
   /** Report that the strongest of very many lines are drawn, the others not yet. */
@@ -261,7 +314,7 @@ export class Desk extends Sieving {
 
   /** Go one step back: release the picked token, or else go from the head to all heads. */
   out(): void {
-    if (this.picks.token) this.letGo();
+    if (this.picks.token || this.picks.chosen) this.letGo();
     else this.tab.out?.(this);
   }
 }

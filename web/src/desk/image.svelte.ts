@@ -5,8 +5,8 @@ import { flows, looksOf, strongest, type Looks, type Mark } from "../image/marks
 import { mostOf, type Shades } from "../image/heat";
 import { loadPicture, type Loaded } from "../image/picture";
 import { tokensIn, type TokenInfo } from "../source/tokens";
-import type { InputInfo, Stream, TokenPick } from "../source/wire";
-import { hide } from "../weights/hide";
+import type { InputInfo, Stream, TokenPick, TokenSet } from "../source/wire";
+import { blank, hide } from "../weights/hide";
 import { dense, fromEdges, fromWhole, type HeadRows } from "../weights/rows";
 import type { Desk } from "./desk.svelte";
 import { sentence } from "./pane.svelte";
@@ -70,28 +70,39 @@ export class ImageDesk {
     this.rows && this.rows.k < this.rows.m && this.refused?.name === this.wanted ? this.refused.why : "",
   );
 
-  /** The token whose weights are on the picture: the picked one, or else the one under the cursor. */
+  /** The tokens whose weights are on the picture: the picked ones, or else the one under the cursor. */
+  readonly tokens: TokenSet | null = $derived.by(() => {
+    const { looking } = this.desk;
+    if (!looking) return null;
+    const count = this.placesOf(looking.side).length;
+    const positions = looking.positions.filter((position) => position < count);
+    return positions.length > 0 ? { side: looking.side, positions } : null;
+  });
+  /** The last picked of them. */
   readonly token: TokenPick | null = $derived.by(() => {
-    const { token, pinned } = this.desk.picks;
-    const chosen = pinned ? token : (this.desk.hover ?? token);
-    return chosen && chosen.position < this.placesOf(chosen.side).length ? chosen : null;
+    if (!this.tokens) return null;
+    const { side, positions } = this.tokens;
+    const last = this.desk.picks.token?.position ?? -1;
+    return { side, position: positions.includes(last) ? last : positions[positions.length - 1] };
   });
   readonly side: TokenPick["side"] = $derived.by(() => this.desk.picks.token?.side ?? this.nextSide);
   /** Its weights with the other side, and the largest of them on a patch. */
   readonly shades: Shades | undefined = $derived.by(() => {
-    if (!this.looks || !this.token) return undefined;
-    const { side, position } = this.token;
-    const before = this.looksBefore && looksOf(this.looksBefore, side, position);
-    const weights = looksOf(this.looks, side, position).map((weight, at) => weight - (before?.[at] ?? 0));
-    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed: before !== undefined };
+    if (!this.looks || !this.tokens) return undefined;
+    const { side, positions } = this.tokens;
+    const how = this.desk.picks.together;
+    const before = this.looksBefore && looksOf(this.looksBefore, side, positions, how);
+    const weights = looksOf(this.looks, side, positions, how).map((weight, at) => weight - (before?.[at] ?? 0));
+    const signed = before !== undefined || this.desk.one.signed;
+    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed };
   });
   readonly marks: Mark[] = $derived.by(() => {
     const { arrows, flows: all, flowsFrom } = this.desk.picks;
     if (!this.looks || !(arrows || all)) return [];
     const marks = all ? flows(this.looks, flowsFrom) : strongest(this.looks);
-    const { token } = this;
-    if (!token) return marks;
-    return marks.filter((mark) => (token.side === "query" ? mark.from : mark.to) === token.position);
+    const { tokens } = this;
+    if (!tokens) return marks;
+    return marks.filter((mark) => tokens.positions.includes(tokens.side === "query" ? mark.from : mark.to));
   });
 
   private readonly shown: boolean = $derived.by(() => this.desk.about.pictures && this.desk.needs("pictures"));
@@ -107,11 +118,13 @@ export class ImageDesk {
   /** Name the weights of an input in a path. */
   private pathOf(input: number): string {
     const { picks, tower, place, heads } = this.desk;
-    return [input, tower.name, place.layer, picks.combine === "head" ? (heads[0] ?? 0) : picks.combine].join("/");
+    const head = [this.desk.as, input, tower.name, place.layer];
+    return [...head, picks.combine === "head" ? (heads[0] ?? 0) : picks.combine].join("/");
   }
 
   private leftOf(rows: HeadRows): HeadRows {
     const { hiddenRows, hiddenColumns } = this.desk.one;
+    if (this.desk.as) return blank(rows, hiddenRows, hiddenColumns);
     return this.desk.picks.combine === "head" ? hide(rows, hiddenRows, hiddenColumns) : rows;
   }
 
@@ -161,8 +174,10 @@ export class ImageDesk {
   /** Pick patches as queries, which look, or as keys, which are looked at. */
   setSide(side: TokenPick["side"]): void {
     this.nextSide = side;
-    const { token } = this.desk.picks;
-    if (token && this.same) this.desk.picks.token = { side, position: token.position };
+    const { token, chosen } = this.desk.picks;
+    if (!this.same) return;
+    if (token) this.desk.picks.token = { side, position: token.position };
+    if (chosen) this.desk.picks.chosen = { side, positions: chosen.positions };
   }
 
   swap(): void {
@@ -191,6 +206,8 @@ export class ImageDesk {
     const before = this.place;
     if (before && before.stream !== stream && before.position === token.position && before.patch) {
       const patch = atPlace(places, before.patch);
+      // A set would need the places of all its patches; of another layer only the last one is kept.
+      this.desk.picks.chosen = null;
       if (patch && patch.position !== token.position)
         this.desk.picks.token = { side: token.side, position: patch.position };
       this.place = { stream, position: patch?.position ?? token.position, patch };
@@ -229,9 +246,10 @@ export class ImageDesk {
   }
 
   private async ask(name: string): Promise<Gazed> {
-    const { weights } = await this.desk.store.ask("gaze", ...name.split("/"));
-    const all = Float32Array.from(weights.data, (weight) => weight / 65535);
-    return { name, rows: fromWhole(all, weights.shape[0], weights.shape[1]) };
+    const { weights } = await this.desk.store.shown("gaze", ...name.split("/").slice(-4));
+    const shares = weights.data instanceof Float32Array;
+    const all = shares ? weights.data : Float32Array.from(weights.data, (weight) => weight / 65535);
+    return { name, rows: fromWhole(all as Float32Array, weights.shape[0], weights.shape[1], shares) };
   }
 
   /** Use the strongest keys of each row, and say so: a saved page may contain nothing else. */

@@ -1,7 +1,7 @@
 // What does each key do? One table for the handler and for the list that `?` shows.
 import type { Desk } from "./desk.svelte";
 import { tabsOf } from "./tab";
-import { hideAtHover } from "./tokens";
+import { chooseAtHover, hideAtHover } from "./tokens";
 
 /** A key in the list; a `Shown` that is not a `Key` is handled by the part of the page where it applies. */
 export interface Shown {
@@ -38,6 +38,13 @@ const EVERYWHERE: Key[] = [
     does: "switch between tokens and whole words",
     act: (desk) => desk.sieve({ words: !desk.picks.words }),
   },
+  { key: "s", shown: "s", does: "add the token under the cursor to the set of picked tokens", act: chooseAtHover },
+  {
+    key: "b",
+    shown: "b",
+    does: "set of tokens: mean or sum of their attention",
+    act: (desk) => desk.sieve({ together: desk.picks.together === "mean" ? "sum" : "mean" }),
+  },
   { key: "h", shown: "h", does: "hide or show the token under the cursor", act: hideAtHover },
   {
     key: "e",
@@ -60,7 +67,11 @@ const ELSEWHERE: Shown[] = [
   { shown: "Space", does: "pin the token in focus" },
   { shown: "Home End", does: "first or last token, in a token column" },
   { shown: "Ctrl Z", does: "undo; with Shift: redo" },
-  { shown: "Shift click", does: "hide or show a token" },
+  { shown: "Ctrl click", does: "add a token or patch to the set of picked tokens" },
+  { shown: "Shift click", does: "pick all tokens from the last picked one to this one" },
+  { shown: "Ctrl ↑ ↓ Space", does: "in a token column: go without letting go, add to the set" },
+  { shown: "Shift ↑ ↓", does: "in a token column: pick the next token too" },
+  { shown: "Alt click", does: "hide or show a token" },
   { shown: "Right click", does: "edit the head, token, line or neuron under the cursor" },
 ];
 

@@ -6,7 +6,7 @@ import { joined, type Joined } from "../map/join";
 import { find, type Matched } from "../map/query";
 import { countFound, ranking, sidesOf, type Found, type Ranked } from "../map/search";
 import { decode } from "../source/packet";
-import type { About, Actions, MapGroup, MapInfo, MapProgress, Thumbs } from "../source/wire";
+import type { About, Actions, MapGroup, MapInfo, MapProgress, NumberColumn, Thumbs } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { PartnersDesk } from "./partners.svelte";
 import { sentence } from "./pane.svelte";
@@ -48,9 +48,17 @@ export class MapDesk {
   readonly single: number = $derived.by(() =>
     this.data && this.desk.mapHead ? this.data.names.indexOf(this.desk.mapHead) : -1,
   );
+  /** Where the points lie along a direction of the picked head, if that colours them. */
+  private along: { name: string; column: NumberColumn } | undefined = $state.raw();
+  private readonly alongName = $derived.by(() =>
+    this.desk.picks.colour === "direction" && this.info
+      ? [this.info.name, this.desk.focus, this.desk.picks.direction].join("/")
+      : "",
+  );
   readonly colouring: Colouring | undefined = $derived.by(() => {
     const { colour, palette } = this.desk.picks;
-    return this.data && colouring(this.data, colour, { palette, dark: this.desk.dark });
+    const along = this.along?.name === this.alongName ? this.along.column : undefined;
+    return this.data && colouring(this.data, colour, { palette, dark: this.desk.dark }, along);
   });
 
   readonly matched: Matched = $derived.by(() => {
@@ -85,6 +93,7 @@ export class MapDesk {
     $effect(() => this.fetch());
     $effect(() => this.measure());
     $effect(() => this.rank());
+    $effect(() => this.fetchAlong());
   }
 
   private fetch(): void {
@@ -140,6 +149,15 @@ export class MapDesk {
     );
   }
 
+  private fetchAlong(): void {
+    const name = this.alongName;
+    if (!name || !this.desk.needs("map") || this.along?.name === name) return;
+    this.desk.store.ask("along", ...name.split("/")).then(
+      ({ column }) => (this.along = { name, column }),
+      (error: unknown) => (this.desk.note = sentence(error)),
+    );
+  }
+
   private rank(): (() => void) | undefined {
     const { data, hits } = this;
     this.ranked = [];
@@ -174,7 +192,7 @@ export class MapDesk {
     const side = at < data.queries ? "query" : "key";
     if (at === this.picked) return desk.letGo();
     desk.setInput(input);
-    Object.assign(desk.picks, { token: { side, position }, pinned: true });
+    Object.assign(desk.picks, { token: { side, position }, pinned: true, chosen: null });
   }
 
   async add(text: string): Promise<void> {

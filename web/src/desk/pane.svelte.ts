@@ -1,13 +1,13 @@
 // Which tokens and rows of one input are shown, after all filters?
 import { untrack } from "svelte";
-import { byNorm, hide, rowNorms } from "../weights/hide";
+import { blank, byNorm, hide, rowNorms } from "../weights/hide";
 import { linesOf, type Lines, type Sieve } from "../weights/lines";
 import { tokensOfStream, type TokenInfo } from "../source/tokens";
 import { WIDE } from "../tiles/window";
 import { fromEdges, type HeadRows } from "../weights/rows";
 import { mergeWords, unitsFrom, unitsOf, type Unit } from "../weights/units";
 import type { Desk } from "./desk.svelte";
-import { placeOf, tokensOf, type Scene } from "./store";
+import { isExact, placeOf, tokensOf, type Scene } from "./store";
 import { setOf } from "./tokens";
 import { isLong, Windows } from "./windows.svelte";
 
@@ -48,16 +48,23 @@ export class Pane {
   readonly rowUnits: Unit[] = $derived.by(() => this.unitsIn(this.queries, this.ready?.edges.first_row ?? 0));
   readonly columnUnits: Unit[] = $derived.by(() => this.unitsIn(this.keys, this.ready?.edges.first_column ?? 0));
   readonly hiddenRows = $derived.by(() => setOf(this.desk.picks.hidden[this.queries]));
-  readonly hiddenColumns = $derived.by(() => setOf(this.desk.picks.hidden[this.keys]));
+  readonly hiddenColumns = $derived.by(() => this.desk.hiddenKeys(this.keys));
+  /** Whether the numbers may be below zero: contributions. */
+  readonly signed: boolean = $derived.by(() => this.ready?.edges.of === "contribution");
   private readonly wanted = $derived.by(() =>
-    [this.input(), this.desk.tower.name, this.desk.place.layer, ...this.desk.heads].join("/"),
+    [this.desk.as, this.input(), this.desk.tower.name, this.desk.place.layer, ...this.desk.heads].join("/"),
   );
   private readonly wantsExact = $derived.by(() => {
-    const { words, view } = this.desk.picks;
+    const { words, view, chosen } = this.desk.picks;
     if (this.long) return false;
     // Without the weights of all keys, changes and sums would be wrong.
     return (
-      this.hiddenRows.size + this.hiddenColumns.size > 0 || words || view === "heat" || this.desk.lab.second !== null
+      this.hiddenRows.size + this.hiddenColumns.size > 0 ||
+      words ||
+      chosen !== null ||
+      view === "heat" ||
+      view === "read" ||
+      this.desk.lab.second !== null
     );
   });
 
@@ -73,9 +80,10 @@ export class Pane {
   readonly rows: HeadRows[] = $derived.by(() => {
     const { first_row: top, first_column: left } = this.ready?.edges ?? { first_row: 0, first_column: 0 };
     const [hiddenRows, hiddenColumns] = [countedFrom(this.hiddenRows, top), countedFrom(this.hiddenColumns, left)];
-    let rows = this.base.map((head) => hide(head, hiddenRows, hiddenColumns));
+    const without = this.ready?.as ? blank : hide;
+    let rows = this.base.map((head) => without(head, hiddenRows, hiddenColumns));
     const norms = this.norms;
-    if (this.desk.picks.valueWeighted && norms?.name === this.wanted)
+    if (this.desk.picks.valueWeighted && !this.ready?.as && norms?.name === this.wanted)
       rows = rows.map((head, at) => byNorm(head, norms.norms[at].subarray(left)));
     if (!this.desk.picks.words) return rows;
     const [rowUnits, columnUnits] = [unitsFrom(this.rowUnits, top), unitsFrom(this.columnUnits, left)];
@@ -142,7 +150,8 @@ export class Pane {
     this.failed = undefined;
     if (number === null || this.long) return void (this.scene = this.opening = undefined);
     if (!wanted && !oneLayer) return;
-    const here = () => this.input() === number && this.desk.tower.name === tower.name;
+    const as = this.desk.as;
+    const here = () => this.input() === number && this.desk.tower.name === tower.name && this.desk.as === as;
     const all = () =>
       this.desk.store.scene(number, tower).then(
         (scene) => {
@@ -177,12 +186,13 @@ export class Pane {
     const known = untrack(() => this.ready);
     if (known && this.exactly(known) && placeOf(known, layer) >= 0) return;
     this.desk.store.scene(number, tower, layer).then((scene) => {
+      if (scene.as !== this.desk.as) return;
       if (this.input() === number && this.desk.tower === tower && this.desk.place.layer === layer) this.opening = scene;
     }, all);
   }
 
-  private exactly({ input }: Scene): boolean {
-    return input.number === this.input();
+  private exactly({ input, as }: Scene): boolean {
+    return input.number === this.input() && as === this.desk.as;
   }
 
   /** Tell whether a scene is of the wanted input, edited or not, and of its tower. */
@@ -195,7 +205,7 @@ export class Pane {
     const scene = this.ready;
     const { layer, heads } = this.desk;
     const name = this.wanted;
-    if (!scene || !layer || !this.wantsExact || scene.edges.weight.data instanceof Float32Array) return;
+    if (!scene || !layer || !this.wantsExact || isExact(scene.edges)) return;
     const place = placeOf(scene, layer.layer);
     if (scene.edges.n[place] * scene.edges.m[place] * heads.length > MOST) {
       this.refused = { name, why: "there are too many weights to load at once; pick fewer heads" };

@@ -126,7 +126,7 @@ function read(name: string, text: string): unknown {
   if (words) return words.includes(text) ? text : undefined;
   if (typeof start === "string" || name === "mapHead") return text;
   if (typeof start === "boolean") return text === "true";
-  if (typeof start === "number" || name === "other" || name === "labAt" || name === "key")
+  if (typeof start === "number" || ["other", "labAt", "key", "logitToken", "logitAgainst"].includes(name))
     return Number.isFinite(Number(text)) && text !== "" ? Number(text) : undefined;
   try {
     return checked(name, JSON.parse(text));
@@ -147,6 +147,8 @@ function checked(name: string, value: unknown): unknown {
   if (name === "edits") return readEdits(value);
   if (typeof value !== "object" || value === null) return undefined;
   if (name === "hidden") return Object.values(value).every(whole) ? value : undefined;
-  const { side, position } = value as { side?: unknown; position?: unknown };
-  return (side === "query" || side === "key") && Number.isInteger(position) ? { side, position } : undefined;
+  const { side, position, positions } = value as { side?: unknown; position?: unknown; positions?: unknown };
+  if (side !== "query" && side !== "key") return undefined;
+  if (name === "chosen") return whole(positions) && positions.length > 1 ? { side, positions } : undefined;
+  return Number.isInteger(position) ? { side, position } : undefined;
 }

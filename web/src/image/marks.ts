@@ -63,8 +63,17 @@ export function largest({ weights, m, queries }: Looks): number {
   return most;
 }
 
-/** Get the weights of one token with all tokens of the other side: its row or its column. */
-export function looksOf({ weights, m }: Looks, side: "query" | "key", position: number): Float32Array {
-  if (side === "query") return weights.slice(position * m, (position + 1) * m);
-  return Float32Array.from({ length: weights.length / m }, (_, row) => weights[row * m + position]);
+/** Get the weights of some tokens with all tokens of the other side, rows or columns, summed or averaged. */
+export function looksOf(
+  { weights, m }: Looks,
+  side: "query" | "key",
+  positions: readonly number[],
+  how: "mean" | "sum" = "mean",
+): Float32Array {
+  const out = new Float32Array(side === "query" ? m : weights.length / m);
+  const share = how === "mean" ? 1 / positions.length : 1;
+  for (const position of positions)
+    for (let at = 0; at < out.length; at++)
+      out[at] += share * weights[side === "query" ? position * m + at : at * m + position];
+  return out;
 }

@@ -1,7 +1,7 @@
 // Which colour has each point? A byte for each point, two scales of 256 colours (queries, keys), and a legend.
-import { css, headColours, mix, PAPER, type Rgb } from "../draw/colour";
+import { css, headColours, mix, PAPER, signed, type Rgb } from "../draw/colour";
 import { rgb, scaleOf, type ScaleName } from "../draw/scales";
-import { COLOURS, SIDE_COLOURS, UNIT, type Picks } from "../source/wire";
+import { COLOURS, SIDE_COLOURS, UNIT, type NumberColumn, type Picks } from "../source/wire";
 import type { Column, MapData } from "./data";
 
 export interface Legend {
@@ -55,12 +55,15 @@ export function choices(data: MapData): { name: string; label: string }[] {
     { name: "side", label: COLOURS.side },
     ...own.slice(0, place),
     { name: "norm", label: COLOURS.norm },
+    { name: "direction", label: COLOURS.direction },
     ...own.slice(place),
   ];
 }
 
-export function colouring(data: MapData, name: string, look: Look): Colouring {
+/** Get the colours of a column, or of a direction of a head, which is loaded apart from the map. */
+export function colouring(data: MapData, name: string, look: Look, direction?: NumberColumn): Colouring {
   if (name === "norm") return byNorm(data, look);
+  if (name === "direction" && direction) return byDirection(data, direction, look);
   const column = data.colours.find((candidate) => candidate.name === name);
   if (!column) return bySide(data, look);
   return column.kind === "number" ? byNumber(column, look) : byName(column, look);
@@ -92,6 +95,25 @@ function byNorm(data: MapData, { palette, dark }: Look): Colouring {
     legend,
     bytes: (values) => new Uint8Array(values.length),
     byNorm: true,
+  };
+}
+
+/** Colour by a direction: blue above zero, orange below; points that were added later have none. */
+function byDirection(data: MapData, column: NumberColumn, { dark }: Look): Colouring {
+  const scale = [...Array.from({ length: 255 }, (_, at) => signed(at / 127 - 1, 1, dark)), greyOf(dark)];
+  const bytes = (values: ArrayLike<number>) =>
+    Uint8Array.from(values, (value) => (value === UNIT ? NONE : Math.round((254 * value) / (UNIT - 1))));
+  const values = new Uint8Array(data.points).fill(NONE);
+  const given = bytes(column.values.data);
+  if (given.length === data.points) values.set(given);
+  const written = (value: number) => value.toPrecision(2).replace("-", "−");
+  const ramps = [{ who: "", colours: thinned(scale.slice(0, 255)) }];
+  return {
+    values,
+    bytes,
+    scale: pack(scale, scale),
+    legend: { ...EMPTY, low: written(column.low), high: written(column.high), note: column.label, ramps },
+    byNorm: false,
   };
 }
 

@@ -108,6 +108,8 @@ export interface About {
   can_measure: boolean;
   pictures: boolean;
   patches: string[];
+  no_moved: string;
+  output_line: string;
   thumbs: ThumbSheet[];
 }
 
@@ -236,6 +238,7 @@ export interface Edges {
   row_sum: Grid<Float32Array> | null;
   first_row: number;
   first_column: number;
+  of: "weights" | "moved" | "contribution";
 }
 
 /** `rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head. */
@@ -273,6 +276,73 @@ export interface Vectors {
   value: Grid<Float32Array> | null;
   added: Grid<Float32Array> | null;
   seen: Grid<Uint8Array> | null;
+}
+
+/** Tokens at one end of a direction, strongest first, with their mean coordinates. */
+export interface DirectionEnd {
+  side: "query" | "key";
+  sign: number;
+  tokens: string[];
+  values: number[];
+}
+
+/** Both ends of one direction, of queries and of keys. */
+export interface DirectionEnds {
+  ends: DirectionEnd[];
+}
+
+/**
+ * `directions/{head}`: the directions that carry a head's attention, most telling first.
+ *
+ * a = q · query, b = (k − mean_key) · key; q·k = Σ a b + q·mean_key.
+ */
+export interface HeadDirections {
+  head: string;
+  count: number;
+  query: Grid<Float32Array>;
+  key: Grid<Float32Array>;
+  mean_key: Grid<Float32Array>;
+  share: Grid<Float32Array>;
+  kept: Grid<Float32Array>;
+  telling: DirectionEnds[];
+}
+
+/** A key that is looked at far more than others, whatever is asked. */
+export interface Sink {
+  position: number;
+  text: string;
+  kind: string;
+  layers: number[];
+  share: number;
+}
+
+/** `sinks/{i}/{tower}`: the sinks of an input. */
+export interface Sinks {
+  input: number;
+  tower: string;
+  stream: string;
+  sinks: Sink[];
+}
+
+/**
+ * `logit/{i}/{position}/{token}/{against?}`: what heads and tokens add to a logit.
+ *
+ * token is a number in the vocabulary or of a class, or `next`; position may be `last`. With
+ * `against` it is the difference of two logits. The scale of the final norm is held.
+ */
+export interface LogitAdds {
+  input: number;
+  position: number;
+  token: number;
+  text: string;
+  against: number | null;
+  against_text: string;
+  queries: string;
+  classes: string[] | null;
+  heads: string[];
+  keys: string[];
+  adds: Grid<Float32Array>;
+  missing: string[];
 }
 
 /**
@@ -343,7 +413,7 @@ export interface Gaze {
   tower: string;
   layer: number;
   how: string;
-  weights: Grid<Uint16Array>;
+  weights: Grid<Uint16Array> | Grid<Float32Array>;
   strongest: Grid<Uint32Array>;
   mark: Grid<Uint8Array>;
 }
@@ -423,6 +493,18 @@ export interface MapNorms {
   values: Grid<Uint8Array>;
   low: Grid<Float32Array>;
   high: Grid<Float32Array>;
+}
+
+/**
+ * `along/{map}/{head}/{direction}`: where the points of a map lie along a direction of a head.
+ *
+ * Queries first, as on the map: a of a query, b of a key.
+ */
+export interface DirectionColumn {
+  map: string;
+  head: string;
+  direction: number;
+  column: NumberColumn;
 }
 
 /** `extra/{name}/{group}/{input}`: an added input on a map; the other points stay in place. */
@@ -584,6 +666,11 @@ export interface ComparedModels {
   labels: string[];
   places: Grid<Float32Array>;
   note: string;
+  line_heads: string[];
+  line_measures: string[];
+  line_titles: string[];
+  lines: Grid<Float32Array>;
+  no_lines: string;
 }
 
 /** What every head of one model did with an input, as small pictures. */
@@ -710,6 +797,12 @@ export interface TokenPick {
   position: number;
 }
 
+/** Several picked tokens, seen together. */
+export interface TokenSet {
+  side: "query" | "key";
+  positions: number[];
+}
+
 /** One edit of the list, which can be switched off. */
 export interface EditPick {
   on: boolean;
@@ -724,8 +817,10 @@ export interface Picks {
   heads: string[];
   token: TokenPick | null;
   pinned: boolean;
+  chosen: TokenSet | null;
+  together: "mean" | "sum";
   layer: number;
-  view: "head" | "model" | "neuron" | "heat";
+  view: "head" | "model" | "neuron" | "heat" | "logit" | "read";
   hidden: Record<string, number[]>;
   filter: "all" | "aa" | "ab" | "ba" | "bb";
   threshold: number;
@@ -733,6 +828,7 @@ export interface Picks {
   words: boolean;
   theme: "auto" | "light" | "dark";
   sort: boolean;
+  basis: "neurons" | "directions";
   valueWeighted: boolean;
   shownLayers: number[] | null;
   shownHeads: number[] | null;
@@ -740,6 +836,7 @@ export interface Picks {
   map: string;
   mapHead: string | null;
   colour: string;
+  direction: number;
   scaledNorms: boolean;
   search: string;
   searchKind: "exact" | "prefix" | "regex";
@@ -753,6 +850,7 @@ export interface Picks {
   up: string;
   kinds: string[];
   order: string;
+  lineScore: string;
   versus: number[];
   picture: number;
   combine: "head" | "mean" | "rollout";
@@ -766,9 +864,13 @@ export interface Picks {
   only: string;
   edits: EditPick[];
   labView: "before" | "after" | "difference";
+  shown: "weights" | "moved" | "contribution";
+  withoutSinks: boolean;
+  logitToken: number | null;
+  logitAgainst: number | null;
+  logitHead: string;
   labAt: number | null;
   pooled: "strongest" | "mean";
-  withoutSinks: boolean;
   tileView: number[] | null;
   key: number | null;
   window: number[] | null;
@@ -785,6 +887,9 @@ export interface Answers {
   rows: RowWeights;
   layer: LayerWeights;
   vectors: Vectors;
+  directions: HeadDirections;
+  sinks: Sinks;
+  logit: LogitAdds;
   tile: TilePacket;
   overview: OverviewPacket;
   picture: Picture;
@@ -793,6 +898,7 @@ export interface Answers {
   map: MapPlaces;
   points: MapPoints;
   norms: MapNorms;
+  along: DirectionColumn;
   extra: MapExtra;
   partners: Partners;
   all: AllInfo;
@@ -829,6 +935,9 @@ export const MISSING = {
   "rows": "exact weights; save it with exact=True (on the command line --exact)",
   "layer": "exact weights; save it with exact=True (on the command line --exact)",
   "vectors": "query and key vectors; save it with exact=True (on the command line --exact)",
+  "directions": "the directions of this head; open the atlas with attention-atlas serve",
+  "sinks": "this; open the atlas with attention-atlas serve",
+  "logit": "what heads add to a logit; open the atlas with attention-atlas serve",
   "tile": "tiles of long inputs; open the atlas with attention-atlas serve",
   "overview": "tiles of long inputs; open the atlas with attention-atlas serve",
   "picture": "this; open the atlas with attention-atlas serve",
@@ -837,6 +946,7 @@ export const MISSING = {
   "map": "this map; open the atlas with attention-atlas serve",
   "points": "this map; open the atlas with attention-atlas serve",
   "norms": "vector lengths; open the atlas with attention-atlas serve",
+  "along": "this map; open the atlas with attention-atlas serve",
   "extra": "this map; open the atlas with attention-atlas serve",
   "partners": "this map; open the atlas with attention-atlas serve",
   "all": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
@@ -853,15 +963,18 @@ export const MISSING = {
 
 /** Picks with a fixed list of words. */
 export const CHOICES = {
-  "view": ["head", "model", "neuron", "heat"],
+  "together": ["mean", "sum"],
+  "view": ["head", "model", "neuron", "heat", "logit", "read"],
   "filter": ["all", "aa", "ab", "ba", "bb"],
   "theme": ["auto", "light", "dark"],
+  "basis": ["neurons", "directions"],
   "searchKind": ["exact", "prefix", "regex"],
   "palette": ["default", "safe"],
   "combine": ["head", "mean", "rollout"],
   "patches": ["off", "border", "fill"],
   "keeps": ["any", "part", "most"],
   "labView": ["before", "after", "difference"],
+  "shown": ["weights", "moved", "contribution"],
   "pooled": ["strongest", "mean"],
 } as const;
 
@@ -873,6 +986,8 @@ export const START: Picks = {
   "heads": [],
   "token": null,
   "pinned": false,
+  "chosen": null,
+  "together": "mean",
   "layer": 0,
   "view": "head",
   "hidden": {},
@@ -882,6 +997,7 @@ export const START: Picks = {
   "words": false,
   "theme": "auto",
   "sort": false,
+  "basis": "neurons",
   "valueWeighted": false,
   "shownLayers": null,
   "shownHeads": null,
@@ -889,6 +1005,7 @@ export const START: Picks = {
   "map": "",
   "mapHead": null,
   "colour": "side",
+  "direction": 0,
   "scaledNorms": false,
   "search": "",
   "searchKind": "exact",
@@ -902,6 +1019,7 @@ export const START: Picks = {
   "up": "importance-chosen",
   "kinds": [],
   "order": "head",
+  "lineScore": "away",
   "versus": [],
   "picture": -1,
   "combine": "head",
@@ -915,9 +1033,13 @@ export const START: Picks = {
   "only": "",
   "edits": [],
   "labView": "after",
+  "shown": "weights",
+  "withoutSinks": false,
+  "logitToken": null,
+  "logitAgainst": null,
+  "logitHead": "",
   "labAt": null,
   "pooled": "strongest",
-  "withoutSinks": false,
   "tileView": null,
   "key": null,
   "window": null,
@@ -943,6 +1065,7 @@ export const DIMS = [2, 3] as const;
 export const COLOURS = {
   "side": "query or key",
   "norm": "vector length",
+  "direction": "direction of the head",
 } as const;
 
 export const HEAD_NUMBERS = {

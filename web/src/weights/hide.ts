@@ -32,6 +32,16 @@ export function hide(head: HeadRows, queries: ReadonlySet<number>, keys: Readonl
   return { ...head, weight, rest, sink };
 }
 
+/** Hide tokens of shares that were computed without the hidden keys: they are left out, nothing is scaled. */
+export function blank(head: HeadRows, queries: ReadonlySet<number>, keys: ReadonlySet<number>): HeadRows {
+  if (queries.size === 0 && keys.size === 0) return head;
+  const gone = flags(head.m, keys);
+  const weight = head.weight.map((value, at) =>
+    gone[head.index[at]] || queries.has(Math.floor(at / head.k)) ? 0 : value,
+  );
+  return { ...head, weight, rest: head.rest.map((rest, row) => (queries.has(row) ? 0 : rest)) };
+}
+
 export function flags(length: number, chosen: ReadonlySet<number>): Uint8Array {
   const out = new Uint8Array(length);
   for (const at of chosen) if (at < length) out[at] = 1;

@@ -108,12 +108,17 @@ function startOf({ from, count }: Lines, row: number): number {
   return low;
 }
 
-/** Get the lines of one token. Lines are sorted by row. */
-export function linesOfToken(lines: Lines, side: "query" | "key", at: number): Lines {
-  const column = side === "query" ? lines.from : lines.to;
-  const [first, end] = side === "query" ? [startOf(lines, at), startOf(lines, at + 1)] : [0, lines.count];
+/** Get the lines of some tokens. Lines are sorted by row. */
+export function linesOfTokens(lines: Lines, side: "query" | "key", tokens: readonly number[]): Lines {
   const kept: number[] = [];
-  for (let place = first; place < end; place++) if (column[place] === at && lines.weight[place] !== 0) kept.push(place);
+  const take = (first: number, end: number, wanted: (place: number) => boolean) => {
+    for (let place = first; place < end; place++) if (lines.weight[place] !== 0 && wanted(place)) kept.push(place);
+  };
+  if (side === "query") for (const at of tokens) take(startOf(lines, at), startOf(lines, at + 1), () => true);
+  else {
+    const wanted = new Set(tokens);
+    take(0, lines.count, (place) => wanted.has(lines.to[place]));
+  }
   return {
     ...lines,
     count: kept.length,

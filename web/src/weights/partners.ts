@@ -13,6 +13,14 @@ export function partners(head: HeadRows, side: Side, at: number): Float32Array {
   return out;
 }
 
+/** Get the weights of several tokens with every token of the other side, summed or averaged. */
+export function together(head: HeadRows, side: Side, places: readonly number[], how: "mean" | "sum"): Float32Array {
+  const out = new Float32Array(side === "query" ? head.m : head.n);
+  const share = how === "mean" ? 1 / Math.max(1, places.length) : 1;
+  for (const place of places) partners(head, side, place).forEach((weight, at) => (out[at] += weight * share));
+  return out;
+}
+
 export interface Partner {
   at: number;
   /** Mean over the picked heads. */

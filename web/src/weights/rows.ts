@@ -53,7 +53,8 @@ export function massOf(weights: Float32Array): number {
   return mass;
 }
 
-export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows {
+/** Take whole rows; `shares` are of a layer, so what is missing to a sum of 1 is no sink. */
+export function fromWhole(weights: Float32Array, n: number, m: number, shares = false): HeadRows {
   const sink = new Float32Array(n);
   let mass = 0;
   for (let row = 0; row < n; row++) {
@@ -62,7 +63,7 @@ export function fromWhole(weights: Float32Array, n: number, m: number): HeadRows
       sum += weights[at];
       mass += Math.abs(weights[at]);
     }
-    sink[row] = sinkOf(sum);
+    sink[row] = shares ? 0 : sinkOf(sum);
   }
   masses.set(weights, mass);
   const index = inOrder("column", n, m);
@@ -98,7 +99,8 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const k = edges.k;
   const first = firstRow(edges, place, head);
   const weight = weightsOf(edges.weight.data.subarray(first * k, (first + n) * k));
-  if (edges.index === null) return fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m);
+  const shares = edges.of !== "weights";
+  if (edges.index === null) return fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m, shares);
   const index = edges.index.data.subarray(first * k, (first + n) * k);
   const rest = new Float32Array(n);
   for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;

@@ -17,7 +17,7 @@ class Coverage(Accumulator):
 
     def state(self, block: RowBlock) -> State:
         choosing = block.xp.asarray(block.choosing, dtype=block.weights.dtype)
-        return _all_keys(block, choosing @ block.weights), _all_keys(block, block.seen.sum(0))
+        return all_keys(block, choosing @ block.weights), all_keys(block, block.seen.sum(0))
 
     def shuffled(self, block: RowBlock, even: RowBlock, dice: np.random.Generator) -> State:
         """Draw what each of DRAWN keys, evenly spaced, gets of each row: any of its weights.
@@ -29,7 +29,7 @@ class Coverage(Accumulator):
         step = -(-count // DRAWN)
         places = beside(block.weights, np.arange(step // 2, count, step))
         drawn = dice.random((len(block.rows), len(places)), np.float32)
-        sees = _all_keys(block, block.seen)[:, places] & block.choosing[:, None]  # (R, K)
+        sees = all_keys(block, block.seen)[:, places] & block.choosing[:, None]  # (R, K)
         index = beside(block.weights, np.arange(len(block.rows)))[:, None]
         weights = block.weights[:, index, _seen_key(block, beside(block.weights, drawn))]
         weights *= sees
@@ -43,7 +43,7 @@ class Coverage(Accumulator):
         return np.where(total[:, 0] > 0, np.exp(bits) / max(1, (seen > 0).sum()), np.nan)
 
 
-def _all_keys(block: RowBlock, values: Any) -> Any:
+def all_keys(block: RowBlock, values: Any) -> Any:
     """Add zeros for the keys after those of the block; returns (…, keys of the input)."""
     more = len(block.tokens.ids) - values.shape[-1]
     if not more:

@@ -9,6 +9,7 @@ import pandas as pd
 from attention_atlas.names.token_text import visible
 from attention_atlas.page.answers.heads import can_measure
 from attention_atlas.page.answers.maps import map_infos, why_no_maps
+from attention_atlas.page.answers.moved import why_not_moved
 from attention_atlas.page.answers.pictures import has_pictures, sheets
 from attention_atlas.page.answers.plain_attention import Attention
 from attention_atlas.page.answers.session import Session
@@ -51,7 +52,7 @@ def about(subject: Subject) -> wire.About:
         title="Attention", model="", model_class="", kind="attention",
         receipt_line="attention as it was given", exact=False, inputs=inputs,
         towers=[_tower_info(tower, lambda layer: False) for tower in subject.towers],
-        has_values=False, notes=notes,
+        has_values=False, notes=notes, no_moved=why_not_moved(subject),
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
         towers=[info(tower) for tower in atlas.towers], has_values="value" in atlas.manifest.keep,
         notes=[*notes, *unreadable], maps=maps, no_maps="" if maps else why_no_maps(atlas),
         can_measure=can_measure(atlas), pictures=has_pictures(atlas), patches=_patches(atlas),
-        thumbs=sheets(atlas),
+        thumbs=sheets(atlas), no_moved=why_not_moved(atlas), output_line=atlas.output.line,
     )  # fmt: skip
 
 

@@ -68,8 +68,8 @@ def colour_columns(
     taken = {column.name for column in columns}
     columns += [column for column in _persons(points) if column.name not in taken]
     if known is None:
-        return [_packed(column) for column in columns if _tells(column)]
-    return [_packed(column, known[column.name]) for column in columns if column.name in known]
+        return [pack_column(column) for column in columns if _tells(column)]
+    return [pack_column(column, known[column.name]) for column in columns if column.name in known]
 
 
 # From place and text ------------------------------------------------------------------------
@@ -187,9 +187,10 @@ def _tells(column: Column) -> bool:
 # As they are sent --------------------------------------------------------------------------------
 
 
-def _packed(
+def pack_column(
     column: Column, like: "wire.NumberColumn | wire.NameColumn | None" = None
 ) -> "wire.NumberColumn | wire.NameColumn":
+    """Pack a column as it is sent; with the ranges and names of `like`, if given."""
     if column.is_number:
         return _numbers(column, like if isinstance(like, wire.NumberColumn) else None)
     return _names(column, like if isinstance(like, wire.NameColumn) else None)

@@ -4,12 +4,20 @@ from collections.abc import Sequence
 from threading import Lock
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.measure.alike import LONGEST, scaled
 from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.compare import ModelComparison, compare, shared_inputs
 from attention_atlas.measure.kinds import KINDS
+from attention_atlas.measure.over_time import (
+    AWAY,
+    AWAY_TITLE,
+    heads_of,
+    shared_measures,
+    values_of,
+)
 from attention_atlas.measure.run import known_scores
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.token_text import visible
@@ -22,7 +30,7 @@ from attention_atlas.page.wire.constants import NO_KIND
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
-MOST = 8  # models at once
+MOST = 32  # models at once
 CELLS = 32  # rows and columns of a drawn head, at most
 _LABEL = 60  # characters of an input's label
 _comparing = Lock()  # two pages may ask for the same comparison at once
@@ -52,8 +60,25 @@ def compared(
     return wire.ComparedModels(
         models, [_counterparts(result, number) for number in range(1, len(models))], KINDS,
         np.array(result.inputs, np.uint32), labels, scaled(result.divergence).astype(np.float32),
-        result.note,
+        result.note, *_lines(result),
     )  # fmt: skip
+
+
+def _lines(
+    result: ModelComparison,
+) -> tuple[Sequence[str], Sequence[str], Sequence[str], npt.NDArray[np.float32], str]:
+    """Return the lines per head: heads, scores, their titles, values, or why there are none."""
+    try:
+        heads = heads_of(result.scores, result.names)
+    except InputError as problem:
+        return (), (), (), np.zeros((0, 0, 0), np.float32), str(problem)
+    known = shared_measures(result.scores)
+    away = result.away()
+    none = np.full(len(result.names), np.nan)
+    values = [np.array([away.get(head, none) for head in heads]).T]
+    values += [values_of(result.scores, heads, measure) for measure in known]
+    titles = [AWAY_TITLE, *(result.scores[0].measures[measure]["title"] for measure in known)]
+    return heads, (AWAY, *known), titles, np.array(values, np.float32), ""
 
 
 def reaction(session: Session, which: str, place: int) -> wire.Reaction:

@@ -3,11 +3,12 @@
 A small input sends all links exactly, a larger one all links rounded, and the largest only the
 strongest keys of every row with the weight of the rest, so that a page of 512 tokens stays a few
 megabytes and says what it does not show. Rounded weights are sent as square roots in 65535ths: that
-keeps small weights precise, which may be all that is left when tokens are hidden.
+keeps small weights precise, which may be all that is left when tokens are hidden. Signed numbers
+(contributions) are never rounded; of them the strongest are those farthest from zero.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,22 @@ def make_edges(
     """
     heads, n, m = subject.shape(input, layers[0], tower)
     rows = heads * n * max(of, len(layers))
-    if rows * m * 2 > BUDGET:
-        k = min(m, max(FEWEST, BUDGET // (rows * 4)))
+    signed = is_signed(subject)
+    if rows * m * 2 > BUDGET:  # signed ones take twice the bytes, and half the time of sorting
+        k = min(m, max(FEWEST, BUDGET // (rows * (6 if signed else 4))))
         return _strongest(subject, input, tower, layers, k)
-    return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT)
+    return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT and not signed)
+
+
+def shown_of(subject: object) -> Literal["weights", "moved", "contribution"]:
+    """Return what the numbers of a subject are; only weights sum to one in a row."""
+    shown: Literal["weights", "moved", "contribution"] = getattr(subject, "how", "weights")
+    return shown
+
+
+def is_signed(subject: object) -> bool:
+    """Tell whether the numbers of a subject may be below zero."""
+    return shown_of(subject) == "contribution"
 
 
 Window = tuple[tuple[int, int], tuple[int, int]]  # first and last row, first and last column
@@ -56,10 +69,13 @@ def window_edges(subject: Windowed, input: int, tower: str, layer: Layer, window
     k = min(m, max(FEWEST, BUDGET // (layer.heads * n * 4)))
     rows, columns = range(top, bottom + 1), range(left, right + 1)
     part = subject.window(input, layer.layer, tower, rows, columns).reshape(-1, m)
-    index, weight, rest, total = top_k(part, k)
+    signed = is_signed(subject)
+    index, weight, rest, total = top_k(part, k, signed)
+    beyond = rest if signed else rest + np.maximum(1 - total, 0)
     return Edges(
         input, tower, [layer.layer], [layer.heads], [n], [m], k, index.astype(np.uint32),
-        _roots(weight), _steps(rest + np.maximum(1 - total, 0)), None, top, left,
+        weight if signed else _roots(weight), _steps(beyond), None, top, left,
+        shown_of(subject),
     )  # fmt: skip
 
 
@@ -72,18 +88,19 @@ def _whole(
         shapes.append(whole.shape)
         sums.append(whole.sum(axis=2).reshape(-1))
         arrays.append(_roots(whole) if rounded else whole)
-    k = max(shape[2] for shape in shapes)
+    k, shares = max(shape[2] for shape in shapes), shown_of(subject) != "weights"
     weight = np.concatenate([_padded(array, k) for array in arrays])  # (R, k)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
-        np.zeros(len(weight), np.uint16), _uneven_sums(np.concatenate(sums)),
+        np.zeros(len(weight), np.uint16),
+        None if shares else _uneven_sums(np.concatenate(sums)), of=shown_of(subject),
     )  # fmt: skip
 
 
 def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int], k: int) -> Edges:
-    shapes = [subject.shape(input, layer, tower) for layer in layers]
+    shapes, signed = [subject.shape(input, layer, tower) for layer in layers], is_signed(subject)
     parts = [
-        top_k(subject.rows(input, layer, tower, heads, rows).reshape(-1, shape[2]), k)
+        top_k(subject.rows(input, layer, tower, heads, rows).reshape(-1, shape[2]), k, signed)
         for layer, shape in zip(layers, shapes, strict=True)
         for heads, rows in _parts(*shape)
     ]
@@ -92,7 +109,8 @@ def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int],
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k,
         index.astype(np.uint16 if widest <= 2**16 else np.uint32),
-        _roots(weight), _steps(rest), _uneven_sums(total),
+        weight if signed else _roots(weight), _steps(rest),
+        None if shown_of(subject) != "weights" else _uneven_sums(total), of=shown_of(subject),
     )  # fmt: skip
 
 
@@ -107,16 +125,17 @@ def _parts(heads: int, n: int, m: int) -> Iterator[tuple[range, range]]:
             yield range(head, head + 1), range(row, min(row + tall, n))
 
 
-def top_k(rows: Float32, k: int) -> tuple[npt.NDArray[np.intp], Float32, Float32, Float32]:
+def top_k(
+    rows: Float32, k: int, signed: bool = False
+) -> tuple[npt.NDArray[np.intp], Float32, Float32, Float32]:
     """Return keys (R, k) and weights (R, k), strongest first, weight left out (R,), sum (R,)."""
-    m = rows.shape[1]
-    total = rows.sum(axis=1)
-    keys = np.argpartition(rows, m - k, axis=1)[:, m - k :] if k < m else _every(rows)
-    weights = np.take_along_axis(rows, keys, axis=1)
-    order = np.argsort(-weights, axis=1, kind="stable")
+    m, sizes = rows.shape[1], np.abs(rows) if signed else rows
+    total = sizes.sum(axis=1)
+    keys = np.argpartition(sizes, m - k, axis=1)[:, m - k :] if k < m else _every(rows)
+    order = np.argsort(-np.take_along_axis(sizes, keys, axis=1), axis=1, kind="stable")
     index = np.take_along_axis(keys, order, axis=1)
-    top = np.take_along_axis(weights, order, axis=1)
-    rest = np.maximum(total - top.sum(axis=1), 0).astype(np.float32)
+    top = np.take_along_axis(rows, index, axis=1)
+    rest = np.maximum(total - np.abs(top).sum(axis=1), 0).astype(np.float32)
     if m < k:
         index = np.pad(index, ((0, 0), (0, k - m)))
         top = np.pad(top, ((0, 0), (0, k - m)))

@@ -4,11 +4,14 @@ Rollout estimates how much of each token of the first layer reaches a token, if 
 on half of itself and half of what it looks at: the product of (mean over heads + identity) / 2.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.measure.arrows import marks
 from attention_atlas.names.errors import PickError
+from attention_atlas.page.answers.edges import shown_of
 from attention_atlas.page.answers.find import check_input, find_layer, find_tower
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import image as wire
@@ -33,7 +36,9 @@ def gaze(subject: Subject, number: int, name: str, which: int, how: str) -> wire
     special = keys["special"].to_numpy(bool)
     same = layer.queries == layer.keys
     strongest, mark = marks(weights, seated(queries), seated(keys), special, same)
-    packed = np.rint(np.clip(weights, 0, 1) * UNIT).astype(np.uint16)
+    packed: npt.NDArray[Any] = np.rint(np.clip(weights, 0, 1) * UNIT).astype(np.uint16)
+    if shown_of(subject) != "weights":
+        packed = weights.astype(np.float32)
     return wire.Gaze(i, tower.name, layer.layer, how, packed, strongest, mark)
 
 

@@ -13,7 +13,9 @@ import pandas as pd
 from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edited import EditedInputs, is_edited
+from attention_atlas.store.attribution import Attribution
 from attention_atlas.store.manifest import Tower
+from attention_atlas.store.output import Output
 from attention_atlas.store.pyramids import Without
 from attention_atlas.store.reader import Bools, StoredAtlas, Terms
 from attention_atlas.store.rows import Float32
@@ -28,6 +30,10 @@ class Grown(StoredAtlas):
         self.base = base  # a temporary folder lives as long as this object
         self.added: list[StoredAtlas] = []
         self.edited = EditedInputs()
+
+    @property
+    def output(self) -> Output:  # type: ignore[override]
+        return self.base.output
 
     def __len__(self) -> int:
         return self.manifest.inputs + len(self.added)
@@ -110,6 +116,20 @@ class Grown(StoredAtlas):
     def values(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)
         return home.values(head, number)
+
+    def attribution(
+        self,
+        input: int = 0,
+        token: int | str | None = None,
+        against: int | str | None = None,
+        position: int = -1,
+    ) -> Attribution:
+        home, number = self._home(input)
+        return home.attribution(number, token, against, position)
+
+    def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32:
+        home, number = self._home(input)
+        return home.layer_values(number, layer, tower)
 
     def terms(self, head: str | Head, input: int = 0) -> Terms:
         home, number = self._home(input)

@@ -10,6 +10,7 @@ from attention_atlas.page.answers.about import about_session
 from attention_atlas.page.answers.added import map_extra
 from attention_atlas.page.answers.all_tokens import all_column, all_info, all_points, all_tokens
 from attention_atlas.page.answers.comparison import comparison, reaction
+from attention_atlas.page.answers.directions import along, head_directions, saved_directions
 from attention_atlas.page.answers.gaze import gaze
 from attention_atlas.page.answers.heads import (
     alike_heads,
@@ -19,6 +20,7 @@ from attention_atlas.page.answers.heads import (
     saved_scores,
 )
 from attention_atlas.page.answers.inputs import input_info, saved_inputs
+from attention_atlas.page.answers.logit import logit
 from attention_atlas.page.answers.maps import map_norms, map_places, map_points, saved_maps
 from attention_atlas.page.answers.mean_pattern import mean_pattern, saved_means
 from attention_atlas.page.answers.packet import EXACT, LIVE, Packet
@@ -26,12 +28,14 @@ from attention_atlas.page.answers.partners import partners
 from attention_atlas.page.answers.pictures import picture, thumbs
 from attention_atlas.page.answers.saved_pictures import saved_gazes, saved_pictures, saved_sheets
 from attention_atlas.page.answers.session import Session
+from attention_atlas.page.answers.sinks import saved_sinks, sinks
 from attention_atlas.page.answers.tiles import overview, saved_overviews, tile
 from attention_atlas.page.answers.vectors import saved_vectors, vectors
 from attention_atlas.page.answers.weights import edges, layer, rows, saved_edges, saved_rows
 from attention_atlas.page.wire.about import About
 from attention_atlas.page.wire.all_tokens import AllColumn, AllInfo, AllPoints, AllTokens
 from attention_atlas.page.wire.compare import ComparedModels, Reaction
+from attention_atlas.page.wire.directions import DirectionColumn, HeadDirections
 from attention_atlas.page.wire.heads import AlikeHeads, HeadCard, HeadScores
 from attention_atlas.page.wire.image import Gaze, Picture, Thumbs
 from attention_atlas.page.wire.lab import EditProofs
@@ -45,13 +49,22 @@ from attention_atlas.page.wire.maps import (
     Partners,
 )
 from attention_atlas.page.wire.queue import Queued
-from attention_atlas.page.wire.text import Edges, InputInfo, LayerWeights, RowWeights, Vectors
+from attention_atlas.page.wire.text import (
+    Edges,
+    InputInfo,
+    LayerWeights,
+    LogitAdds,
+    RowWeights,
+    Sinks,
+    Vectors,
+)
 from attention_atlas.page.wire.tiles import OverviewPacket, TilePacket
 
 _WEIGHTS, _MAP = "exact weights" + EXACT, "this map" + LIVE
 _ALL = "tokens beyond the map's sample" + LIVE
 _LAB = "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL"
 _TILES = "tiles of long inputs" + LIVE
+_LOGIT = "what heads add to a logit" + LIVE
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -88,6 +101,14 @@ _ROWS = [
         "vectors/{input:int}/{head}", Vectors, vectors, saved_vectors,
         "query and key vectors" + EXACT,
     ),
+    Packet(
+        "directions/{head}", HeadDirections, head_directions, saved_directions,
+        "the directions of this head" + LIVE,
+    ),
+    Packet("sinks/{input:int}/{tower}", Sinks, sinks, saved_sinks),
+    Packet(
+        "logit/{input:int}/{position}/{token}/{against?}", LogitAdds, logit, missing=_LOGIT
+    ),
     # Long inputs
     Packet(
         "tile/{input:int}/{head}/{level:int}/{row:int}/{column:int}/{without?}", TilePacket, tile,
@@ -110,6 +131,7 @@ _ROWS = [
         "norms/{name}/{group}", MapNorms, map_norms, partial(saved_maps, word="norms"),
         "vector lengths" + LIVE, slow=True,
     ),
+    Packet("along/{map}/{head}/{direction:int}", DirectionColumn, along, missing=_MAP),
     Packet("extra/{name}/{group}/{input:int}", MapExtra, map_extra, missing=_MAP, slow=True),
     Packet("partners/{input:int}/{head}/{side}/{position:int}", Partners, partners, missing=_MAP),
     Packet("all/{name}/{head}", AllInfo, all_info, missing=_ALL, of="session", changes=True),

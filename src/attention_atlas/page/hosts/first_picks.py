@@ -13,6 +13,7 @@ from attention_atlas.store.manifest import Tower
 from attention_atlas.store.maps import read_map
 from attention_atlas.store.patch_places import seated
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.token_sets import check_set
 
 
 def text_picks(
@@ -48,6 +49,24 @@ def text_picks(
         "layer": number,
         "heads": [str(Head(prefix, number, head)) for head in picked],
     }
+
+
+def set_picks(
+    subject: Subject, picks: dict[str, Any], pick: Sequence[int], side: str, together: str
+) -> dict[str, Any]:
+    """Return the picks with some tokens picked; one token is pinned, several are a set."""
+    if not len(pick):
+        return picks
+    layer = _tower(subject, picks["tower"]).find(picks["layer"])
+    assert layer is not None
+    stream = layer.queries if side == "query" else layer.keys
+    count = len(subject.tokens(picks["input"], stream))
+    positions = check_set(pick, count, side, together)
+    return {
+        **picks, "token": {"side": side, "position": positions[-1]}, "pinned": True,
+        "chosen": {"side": side, "positions": positions} if len(positions) > 1 else None,
+        "together": together,
+    }  # fmt: skip
 
 
 def map_picks(

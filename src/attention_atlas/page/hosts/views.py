@@ -20,6 +20,7 @@ from attention_atlas.page.hosts.first_picks import (
     first_head_with_patches,
     map_picks,
     patch_pick,
+    set_picks,
     shown_heads,
     text_picks,
     theme,
@@ -47,15 +48,21 @@ def head_view(
     input: int = 0,
     tower: str | None = None,
     model: Any = None,
+    pick: Sequence[int] = (),
+    side: str = "query",
+    together: str = "mean",
 ) -> Any:
     """Show lines from the tokens that look to the tokens they look at, for one or several heads.
 
     attention is an Atlas or plain tensors with `tokens`; the other arguments are BertViz's.
     html_action "return" returns an object with the page in `.data`, "view" displays it at once.
     With the model of an atlas, the notebook can add new texts and edit attention.
+    pick is positions of tokens whose attention is shown, as tokens that look (side "query") or are
+    looked at ("key"); together is the mean of several tokens or their sum.
     """
     subject = read_subject(locals(), caller())
     picks = text_picks(subject, "head", input, tower, layer, heads)
+    picks = set_picks(subject, picks, pick, side, together)
     return view_or_html(View(subject, picks, model), html_action)
 
 
@@ -77,10 +84,13 @@ def model_view(
     input: int = 0,
     tower: str | None = None,
     model: Any = None,
+    pick: Sequence[int] = (),
+    side: str = "query",
 ) -> Any:
     """Show all layers and heads as small pictures. Arguments as in `head_view`."""
     subject = read_subject(locals(), caller())
     picks = text_picks(subject, "model", input, tower, None, None)
+    picks = set_picks(subject, picks, pick, side, "mean")
     picks["theme"] = theme(display_mode)
     picks["shownLayers"] = (
         None if include_layers is None else [int(layer) for layer in include_layers]
@@ -97,16 +107,50 @@ def neuron_view(
     input: int = 0,
     tower: str | None = None,
     model: Any = None,
+    pick: Sequence[int] = (),
+    together: str = "mean",
+    basis: str = "neurons",
     display_mode: str = "auto",
     html_action: str | None = None,
 ) -> Any:
-    """Show how query and key make each weight of one head, neuron by neuron; needs an Atlas."""
+    """Show how query and key make each weight of one head, neuron by neuron; needs an Atlas.
+
+    pick is positions of tokens that look, taken together as their mean or sum. basis="directions"
+    shows the 3 to 8 directions that carry the head's attention instead of its neurons.
+    """
+    if basis not in ("neurons", "directions"):
+        raise InputError(f"basis is {basis!r}; there is neurons and directions")
     if not isinstance(atlas, StoredAtlas):
         raise InputError(
             "the neuron view needs queries and keys, which plain attention does not have; "
             "capture them: aa.neuron_view(aa.capture(model, text))"
         )
     picks = text_picks(atlas, "neuron", input, tower, layer, [0 if head is None else head])
+    picks = set_picks(atlas, picks, pick, "query", together)
+    picks |= {"theme": theme(display_mode), "basis": basis}
+    return view_or_html(View(atlas, picks, model), html_action)
+
+
+def text_view(
+    atlas: Any,
+    *,
+    heads: Sequence[int | str] | None = None,
+    pick: Sequence[int] = (),
+    side: str = "query",
+    together: str = "mean",
+    input: int = 0,
+    layer: int | None = None,
+    tower: str | None = None,
+    model: Any = None,
+    display_mode: str = "auto",
+    html_action: str | None = None,
+) -> Any:
+    """Show the text itself, coloured by what the picked tokens look at, or what looks at them.
+
+    Without `pick`, the colour is how much each token is looked at. Arguments as in `head_view`.
+    """
+    picks = text_picks(atlas, "read", input, tower, layer, heads)
+    picks = set_picks(atlas, picks, pick, side, together)
     picks["theme"] = theme(display_mode)
     return view_or_html(View(atlas, picks, model), html_action)
 

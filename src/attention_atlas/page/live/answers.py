@@ -13,6 +13,7 @@ from cachetools import LRUCache
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.grown import Grown
+from attention_atlas.page.answers.moved import view_as
 from attention_atlas.page.answers.packets import PACKETS
 from attention_atlas.page.answers.session import Other, Session
 from attention_atlas.page.answers.subject import Subject
@@ -26,7 +27,8 @@ from attention_atlas.page.wire.packing import Failure, pack
 from attention_atlas.store.reader import StoredAtlas
 
 KEPT = 64_000_000  # bytes of packets kept for repeated requests
-_LONGEST = 200  # characters of a path
+_LONGEST = 400  # characters of a path
+AS = "as"  # before a path: what is shown in place of weights, and the keys that are taken out
 
 Models = Sequence[LiveModel | None]  # one per subject, or None
 
@@ -55,12 +57,12 @@ class Answers:
 
     def lane(self, path: str) -> LaneName:
         """Tell where a request for a packet waits for its turn."""
-        row = PACKETS.get(path.partition("/")[0])
+        row = _row(path)
         return "slow" if row is not None and row.slow else "quick"
 
     def is_lasting(self, path: str) -> bool:
         """Tell whether a packet is the same for everybody who asks for it now."""
-        row = PACKETS.get(path.partition("/")[0])
+        row = _row(path)
         return row is not None and not row.changes
 
     def action_lane(self, name: str) -> LaneName | None:
@@ -86,17 +88,27 @@ class Answers:
         """Return the dataclass of a path; a PickError says what there is instead."""
         if len(path) > _LONGEST:
             raise PickError(f"this path is too long; give at most {_LONGEST} characters")
+        subject = self.session.subject
         word, *rest = path.split("/")
+        if word == AS and len(rest) > 2:
+            how, without, word, *rest = rest
+            subject = view_as(subject, how, without)
         row = PACKETS.get(word)
         if row is None:
             raise PickError(f"no packet is named {word[:40]!r}; there is {', '.join(PACKETS)}")
-        known = self.session if row.of == "session" else self.session.subject
+        known = self.session if row.of == "session" else subject
         return row.answer(known, *row.read(rest))
 
     def _forget(self) -> None:
         """Drop all kept packets: a map may have been computed again."""
         with self._lock:
             self._kept.clear()
+
+
+def _row(path: str) -> Packet | None:
+    """Find the row of a path's packet, also behind `as/{how}/{keys}/`."""
+    words = path.split("/", 4)
+    return PACKETS.get(words[3] if words[0] == AS and len(words) > 3 else words[0])
 
 
 def _packed(make: Callable[[], Any]) -> tuple[bytes, bool]:

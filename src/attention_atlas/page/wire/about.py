@@ -84,4 +84,6 @@ class About:
     can_measure: bool = False  # the page may ask for `heads`, `alike` and `card/{head}`
     pictures: bool = False  # inputs have pictures: the page may ask for `picture/{i}/{image}`
     patches: Sequence[str] = ()  # streams whose tokens have places in a picture
+    no_moved: str = ""  # why only weights can be shown, not what is moved; else empty
+    output_line: str = ""  # of the receipt: whether the heads add up to their layers
     thumbs: Sequence[ThumbSheet] = ()  # from coarse to fine; empty: no pictures, or too many

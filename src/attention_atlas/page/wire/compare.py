@@ -43,6 +43,11 @@ class ComparedModels:
     labels: Sequence[str]
     places: Annotated[Array, Buffer(("f4",), "heads 2")]  # similar heads are near
     note: str
+    line_heads: Sequence[str]  # heads that all models have; empty: their shapes differ
+    line_measures: Sequence[str]
+    line_titles: Sequence[str]
+    lines: Annotated[Array, Buffer(("f4",), "line_measures models line_heads")]
+    no_lines: str  # why there are no lines per head; else empty
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ METHODS = {name: method.title for name, method in methods.METHODS.items()}
 DIMS = methods.DIMS
 
 # Colours of map points, besides the columns of the atlas.
-COLOURS = {"side": "query or key", "norm": "vector length"}
+COLOURS = {
+    "side": "query or key", "norm": "vector length", "direction": "direction of the head",
+}  # fmt: skip
 # Numbers of a head besides its scores.
 HEAD_NUMBERS = {
     "margin": "margin of the kind", "agree": "inputs that agree", "odd": "worth a look",

@@ -63,6 +63,6 @@ class Gaze:
     tower: str
     layer: int
     how: str
-    weights: Annotated[Array, Buffer(("u2",), "N M")]  # 65535ths
+    weights: Annotated[Array, Buffer(("u2", "f4"), "N M")]  # 65535ths; shares: f4
     strongest: Annotated[Array, Buffer(("u4",), "N")]
     mark: Annotated[Array, Buffer(("u1",), "N")]

@@ -20,6 +20,14 @@ class TokenPick:
 
 
 @dataclass(frozen=True)
+class TokenSet:
+    """Several picked tokens, seen together."""
+
+    side: Literal["query", "key"]
+    positions: Sequence[int]
+
+
+@dataclass(frozen=True)
 class Picks:
     """What the person chose."""
 
@@ -29,8 +37,10 @@ class Picks:
     heads: Sequence[str] = ()
     token: TokenPick | None = None
     pinned: bool = False
+    chosen: TokenSet | None = None  # several tokens; they are shown instead of `token`
+    together: Literal["mean", "sum"] = "mean"  # how the attention of `chosen` is taken together
     layer: int = 0
-    view: Literal["head", "model", "neuron", "heat"] = "head"
+    view: Literal["head", "model", "neuron", "heat", "logit", "read"] = "head"
     hidden: dict[str, Sequence[int]] = field(default_factory=dict)  # stream → positions
     filter: Literal["all", "aa", "ab", "ba", "bb"] = "all"
     threshold: float = 0.0
@@ -38,13 +48,15 @@ class Picks:
     words: bool = False
     theme: Literal["auto", "light", "dark"] = "auto"
     sort: bool = False
+    basis: Literal["neurons", "directions"] = "neurons"  # of the neuron view
     valueWeighted: bool = False  # noqa: N815  as the front end writes it
     shownLayers: Sequence[int] | None = None  # noqa: N815  of the model view; None: all
     shownHeads: Sequence[int] | None = None  # noqa: N815
     tab: str = "text"  # one of the page's tabs; only the page knows which it has
     map: str = ""  # empty: the first map
     mapHead: str | None = None  # noqa: N815  None: the matrix of all heads
-    colour: str = "side"  # side, norm, or the name of a column
+    colour: str = "side"  # side, norm, direction, or the name of a column
+    direction: int = 0  # of the picked head's query–key form, which colours the map
     scaledNorms: bool = False  # noqa: N815
     search: str = ""
     searchKind: Literal["exact", "prefix", "regex"] = "exact"  # noqa: N815
@@ -58,6 +70,7 @@ class Picks:
     up: str = "importance-chosen"
     kinds: Sequence[str] = ()  # only heads of these kinds; empty: all
     order: str = "head"  # what the table of heads is sorted by; a minus before it: largest last
+    lineScore: str = "away"  # noqa: N815  of the lines per head over compared models
     versus: Sequence[int] = ()  # indexes of the `atlases` of `about` to compare with
     picture: int = -1  # which picture of the input the image view shows; -1: all side by side
     combine: Literal["head", "mean", "rollout"] = "head"
@@ -71,10 +84,14 @@ class Picks:
     only: str = ""  # heads in the table: a score and its least or greatest value, as in entropy>=2
     edits: Sequence[EditPick] = ()  # of the Lab, in their order
     labView: Literal["before", "after", "difference"] = "after"  # noqa: N815
+    shown: Literal["weights", "moved", "contribution"] = "weights"  # what every view draws
+    withoutSinks: bool = False  # noqa: N815  rows are then softmaxes over the other keys
+    logitToken: int | None = None  # noqa: N815  whose logit is told apart; None: the next token
+    logitAgainst: int | None = None  # noqa: N815  a second token or class; None: no difference
+    logitHead: str = ""  # noqa: N815  the head that colours the text; empty: all heads together
     labAt: int | None = None  # noqa: N815  position whose prediction is shown; None: the last token
     # Of inputs longer than LONG_INPUT:
     pooled: Literal["strongest", "mean"] = "strongest"  # what a cell of the heat-map shows
-    withoutSinks: bool = False  # noqa: N815
     tileView: Sequence[float] | None = None  # noqa: N815  row, column, tokens in view; None: all
     key: int | None = None  # picked in the heat-map together with the query `token`
     window: Sequence[int] | None = None  # first query and key of the lines; None: at the token

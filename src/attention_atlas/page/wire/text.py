@@ -80,6 +80,9 @@ class Edges:
     row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only if some row does not sum to 1
     first_row: int = 0  # where the window starts
     first_column: int = 0
+    # Of what is moved and of contributions: shares of the layer times its heads, not summing to 1;
+    # contributions may be below zero and are always float32.
+    of: Literal["weights", "moved", "contribution"] = "weights"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,49 @@ class LayerWeights:
     tower: str
     layer: int
     weights: Annotated[Array, Buffer(("f4",), "H N M")]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A key that is looked at far more than others, whatever is asked."""
+
+    position: int
+    text: str
+    kind: str  # first token, special token, punctuation, patch at the border, …
+    layers: Sequence[int]  # in which it is one, for the mean of their heads
+    share: float  # of the attention, in the layer where it gets most
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """`sinks/{i}/{tower}`: the sinks of an input."""
+
+    input: int
+    tower: str
+    stream: str  # of the keys
+    sinks: Sequence[Sink]
+
+
+@dataclass(frozen=True)
+class LogitAdds:
+    """`logit/{i}/{position}/{token}/{against?}`: what heads and tokens add to a logit.
+
+    token is a number in the vocabulary or of a class, or `next`; position may be `last`. With
+    `against` it is the difference of two logits. The scale of the final norm is held.
+    """
+
+    input: int
+    position: int  # whose prediction it is
+    token: int
+    text: str
+    against: int | None
+    against_text: str
+    queries: str  # the stream of the position
+    classes: Sequence[str] | None  # of a classifier
+    heads: Sequence[str]  # R
+    keys: Sequence[str]  # the stream that each head looks at
+    adds: Annotated[Array, Buffer(("f4",), "R M")]  # padded with 0 where a head has fewer keys
+    missing: Sequence[str]  # layers that do not add to this stream
 
 
 @dataclass(frozen=True)

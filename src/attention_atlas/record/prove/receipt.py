@@ -25,6 +25,7 @@ from attention_atlas.record.places.streams import (
     refuse_hidden_pads,
 )
 from attention_atlas.record.prove.layer_errors import Finding, Weights, bound_of, own_weights
+from attention_atlas.record.prove.outlets import Outlets
 from attention_atlas.record.prove.witnesses import output_errors, unseen
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import LayerCalls, TowerKey, layers_of, name_towers
@@ -32,7 +33,7 @@ from attention_atlas.record.watch.linear import Made, linear_outputs
 from attention_atlas.record.watch.pieces import CannotSplit, Forms, pieces
 from attention_atlas.record.watch.plain import plain_run
 from attention_atlas.record.watch.setting import runs_fused
-from attention_atlas.record.watch.ways import WAYS, observe
+from attention_atlas.record.watch.ways import WAYS, watching
 from attention_atlas.store.manifest import Receipt, Rows
 
 
@@ -60,6 +61,7 @@ class Trial:
     own: list[dict[tuple[str, int], Weights]] = field(default_factory=list)  # by input tried
     made: Made = field(default_factory=dict)  # outputs of linear layers, of the first batch
     cut: tuple[bool, ...] = ()  # by input tried: whether only its first tokens were
+    outlets: Outlets | None = None  # of the first batch; None: not looked for
 
     @property
     def layers(self) -> list[LayerCalls]:
@@ -179,6 +181,7 @@ class Comparison:
         self.own: list[dict[tuple[str, int], Weights]] = []
         self.missing: set[str] = set()
         self.made: Made = {}
+        self.outlets: Outlets | None = None
         self.rows = 0
 
     def add(self, tensors: dict[str, Tensor], real: dict[str, Tensor]) -> None:
@@ -203,7 +206,14 @@ class Comparison:
 
     def observed(self, tensors: dict[str, Tensor]) -> list[Call]:
         """Return the calls of one batch, with the model's own weights."""
-        return observe(self.model, tensors, self.way, detail=True, seed=self.seed)
+        if self.way == "outputs" or self.outlets is not None:
+            return watching(self.model, self.way, detail=True, seed=self.seed)(tensors)
+        outlets = Outlets(self.model)
+        watch = watching(self.model, self.way, detail=True, seed=self.seed, late=[outlets])
+        with outlets.watched():
+            calls = watch(tensors)
+        self.outlets = outlets
+        return calls
 
     def beside_plain(
         self, tensors: dict[str, Tensor], layers: list[LayerCalls], calls: list[Call]
@@ -260,7 +270,7 @@ class Comparison:
         )
         return Trial(
             self.way, self.fast, alone, names, causal, self.ends, self.batches, receipt, self.own,
-            self.made,
+            self.made, outlets=self.outlets,
         )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def capture(
     shard_bytes: int = SHARD_BYTES,
     edits: Any = (),
     vectors: str = "all",
+    projections: str = "auto",
     measuring: Measuring | None = None,
 ) -> StoredAtlas:
     """Run a model over inputs and store its attention; return the atlas.
@@ -70,9 +71,12 @@ def capture(
     engine     where shards run: "local", "ray", or an engine as in docs/cluster.md
     vectors    whose vectors to keep: "all", "none", or "sample:20000", whole inputs drawn by `seed`
                until they have so many tokens; without "all" heads are measured while capturing
+    projections  whose output projections to keep: "auto" (up to 256 MB), "all" or "none"
     measuring  what measures them
     """
-    capturing = Capturing(tuple(keep), batch_size, generate, truncate, seed, vectors, shard_bytes)
+    capturing = Capturing(
+        tuple(keep), batch_size, generate, truncate, seed, vectors, shard_bytes, projections
+    )
     capturing.check()
     if path is not None:
         check_folder(Path(path))

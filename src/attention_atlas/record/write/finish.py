@@ -6,10 +6,14 @@ from typing import Any
 
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.prove.layer_errors import worst
+from attention_atlas.record.write.options import NONE
+from attention_atlas.record.write.output import keep_output
 from attention_atlas.record.write.planning import Planned
 from attention_atlas.record.write.towers import Probed, towers, with_stored_errors
 from attention_atlas.record.write.weight_correlation import weight_correlations
+from attention_atlas.store import files
 from attention_atlas.store.manifest import Rows
+from attention_atlas.store.output import OUTPUT
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import Writer
 
@@ -46,4 +50,16 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
             for number, layers in part.facts.get("strongest", {}).items()
         }
         receipt = with_stored_errors(receipt, stored, trial, Probed(tuple(planned.tried), kept))
+    about["options"]["output"] = _write_output(writer, planned, loaded)
     writer.finish(receipt=receipt, **about)
+
+
+def _write_output(writer: Writer, planned: Planned, loaded: Loaded) -> dict[str, Any]:
+    """Write what is kept of the model's outputs; return what the manifest says about it."""
+    asked = planned.plan.capturing.projections if planned.plan.way != "outputs" else NONE
+    kept = keep_output(planned.trial, loaded, asked, writer.token_ids())
+    if not kept.tensors:
+        return kept.facts
+    path = writer.folder / OUTPUT
+    checksum = files.write_tensors(path, kept.tensors)
+    return kept.facts | {"bytes": path.stat().st_size, "checksum": checksum}

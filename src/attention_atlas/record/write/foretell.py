@@ -16,6 +16,7 @@ from attention_atlas.models.encode import collate
 from attention_atlas.names.errors import StoreError
 from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.record.write.corpus import Corpus
+from attention_atlas.record.write.output import kept_bytes_of_output
 from attention_atlas.record.write.planning import Planned
 from attention_atlas.record.write.shard import Bench, without_tensors
 
@@ -31,12 +32,14 @@ class Forecast:
     inputs: int
     bytes: int
     seconds: float | None  # None: too short to be worth a trial
+    output: int = 0  # bytes of projections and unembedding, once for all inputs
 
     def __str__(self) -> str:
         took = "" if self.seconds is None else f", {duration(self.seconds)}"
         offer = f"; {_OFFER}" if self.bytes > LARGE else ""
         count = "1 input" if self.inputs == 1 else f"{self.inputs:,} inputs"
         vectors = f"about {size(self.bytes)} of vectors" if self.bytes else "scores, no vectors"
+        vectors += f", {size(self.output)} of output projections" if self.output else ""
         return f"capturing {count}: {vectors}{took}{offer}"
 
 
@@ -46,14 +49,16 @@ def foretell(planned: Planned, corpus: Corpus) -> Forecast:
     numbers = corpus.sizes if plan.kept is None else plan.kept
     all_bytes = sum(corpus.sizes.values())
     kept_bytes = sum(corpus.sizes[number] for number in numbers) * _share_kept(planned)
-    return Forecast(len(corpus.given), round(kept_bytes), _seconds(planned, corpus, all_bytes))
+    seconds = _seconds(planned, corpus, all_bytes)
+    output = kept_bytes_of_output(planned.trial, plan.capturing.projections)
+    return Forecast(len(corpus.given), round(kept_bytes), seconds, output)
 
 
 def refuse_without_room(folder: Path, forecast: Forecast) -> None:
     """Raise a StoreError if the disk has not enough room for what is still to be written."""
     written = sum(path.stat().st_size for path in (folder / "vectors").glob("*.safetensors"))
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    free, need = shutil.disk_usage(there).free, forecast.bytes - written
+    free, need = shutil.disk_usage(there).free, forecast.bytes + forecast.output - written
     if need > free:
         raise StoreError(
             f"the vectors of {forecast.inputs:,} inputs need about {size(need)} and the disk of "

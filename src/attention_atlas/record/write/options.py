@@ -8,6 +8,8 @@ from attention_atlas.names.options import MOST_SEED, check_seed, option
 
 SHARD_BYTES = 128 * 2**20
 ALL, NONE, SAMPLE = "all", "none", "sample:"
+AUTO = "auto"
+PROJECTIONS = (AUTO, ALL, NONE)
 
 
 def sample_size(vectors: str) -> int | None:
@@ -62,6 +64,10 @@ class Capturing:
         "tokens. Without all, heads are measured while capturing, on every input.",
     )
     shard_bytes: int = SHARD_BYTES
+    projections: str = option(
+        "auto",
+        "Whose output projections to keep, for what heads move: auto (up to 256 MB), all, none.",
+    )
 
     def check(self) -> None:
         """Raise an InputError if an option is not possible."""
@@ -73,6 +79,10 @@ class Capturing:
         check_seed(self.seed)
         if self.generate < 0:
             raise InputError(f"asked to generate {self.generate} tokens; give 0 or more")
+        if self.projections not in PROJECTIONS:
+            raise InputError(
+                f"projections is {self.projections!r}; give one of {', '.join(PROJECTIONS)}"
+            )
         if self.batch_size < 1:
             raise InputError(
                 f"the batch size is {self.batch_size}; give a batch size of at least 1"

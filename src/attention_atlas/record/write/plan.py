@@ -58,6 +58,7 @@ class CapturePlan:
     trusted: Mapping[str, bool] = field(default_factory=dict)  # towers: patches are as expected
     loading: Mapping[str, Any] | None = None  # name and options; None: the model is an object
     editing: Mapping[str, Any] | None = None  # edits and the anatomy of the model, as JSON
+    final: tuple[str, str] | None = None  # path of the final norm, and the stream that it reads
     kept: tuple[int, ...] | None = None  # inputs whose vectors are kept; None: all
     towers: tuple[Tower, ...] = ()  # as in the manifest, where shards are measured
 
@@ -92,6 +93,7 @@ class CapturePlan:
             "columns": tuple(raw["columns"]),
             "fine": tuple(raw["fine"]),
             "cut": tuple(raw["cut"]),
+            "final": None if raw["final"] is None else tuple(raw["final"]),
             "kept": None if raw["kept"] is None else tuple(raw["kept"]),
             "towers": towers_from(raw["towers"]),
         }

@@ -27,7 +27,7 @@ from attention_atlas.record.prove.spot_check import Lighten, samples_of
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.watch.ways import watching
 from attention_atlas.record.write.corpus import Corpus
-from attention_atlas.record.write.options import Capturing
+from attention_atlas.record.write.options import NONE, Capturing
 from attention_atlas.record.write.plan import CapturePlan, PlannedLayer
 from attention_atlas.record.write.rounding import check_batch
 from attention_atlas.record.write.shard_tables import made_streams
@@ -65,13 +65,31 @@ def make_plan(
     plan = CapturePlan(
         capturing, trial.way, trial.fast, trial.alone, trial.receipt.bound, _layers(trial),
         cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
-        loading=loading, editing=editing,
+        loading=loading, editing=editing, final=_final(trial, capturing),
     )  # fmt: skip
     first = [near[number] for number in tried]
     cut = tuple(number for number, is_cut in zip(tried, trial.cut, strict=False) if is_cut)
     fine = () if "weights" in capturing.keep else _too_coarse(plan, trial)
     trusted = _trusted(plan, trial, corpus.loaded, first)
     return Planned(replace(plan, fine=fine, cut=cut, trusted=trusted), trial, tried)
+
+
+def _final(trial: Trial, capturing: Capturing) -> tuple[str, str] | None:
+    """Return the final norm and the stream that it reads: that of the last layer before it."""
+    outlets = trial.outlets
+    if outlets is None or outlets.read is None or capturing.projections == NONE:
+        return None
+    events = {site: outlet.event for site, outlet in outlets.found.items()}
+    before = [
+        (events[site], layer)
+        for layer in trial.layers
+        if (site := (layer.first.module, layer.first.visit)) in events
+        and events[site] < outlets.read.event
+    ]
+    if not before:
+        return None
+    last = max(before, key=lambda entry: entry[0])[1]
+    return outlets.read.norm, trial.ends[last.tower_key, last.number].queries
 
 
 def _edited(

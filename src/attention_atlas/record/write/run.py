@@ -14,7 +14,7 @@ from attention_atlas.record.write.fingerprint import fingerprint
 from attention_atlas.record.write.finish import finish
 from attention_atlas.record.write.foretell import foretell, refuse_without_room, tell
 from attention_atlas.record.write.measuring import Measuring, scores_journal
-from attention_atlas.record.write.options import ALL, Capturing
+from attention_atlas.record.write.options import ALL, AUTO, Capturing
 from attention_atlas.record.write.pictures import save_pictures, with_picture_checksums
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.record.write.planning import Planned, make_plan
@@ -50,6 +50,8 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
     # What is not asked for is left out, so that the fingerprint is that of older captures.
     if request.capturing.vectors == ALL:
         del options["vectors"]
+    if request.capturing.projections == AUTO:
+        del options["projections"]
     if request.edits:
         options["edits"] = [edit.to_json() for edit in request.edits]
     mark = fingerprint(corpus.loaded, given, options)

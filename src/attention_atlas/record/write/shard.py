@@ -5,11 +5,13 @@ batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, 
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from attention_atlas.edits.hooks import Stack
 from attention_atlas.edits.planned import frozen, planned_stack
@@ -19,10 +21,12 @@ from attention_atlas.models.load import Loaded
 from attention_atlas.record.places.streams import Ends, real_ends, refuse_hidden_pads
 from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.layer_errors import worst
+from attention_atlas.record.prove.linear_map import norm_map
 from attention_atlas.record.prove.spot_check import Lighten
 from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.final_scale import final_scales
 from attention_atlas.record.watch.layers import LayerCalls, layers_of
-from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, pieces
+from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, pieces, places
 from attention_atlas.record.watch.ways import Watch, watching
 from attention_atlas.record.write.batches import WORTH, Numbered, batches
 from attention_atlas.record.write.corpus import Corpus
@@ -51,6 +55,19 @@ class Bench:
         """Return the edits of the plan, after their reference runs; None if there are none."""
         editing = self.plan.editing
         return None if editing is None else planned_stack(editing, self.loaded)
+
+    @cached_property
+    def final_norm(self) -> tuple[nn.Module, str, Tensor, Tensor] | None:
+        """Return the final norm with its kind, gain and shift; None if there is none."""
+        if self.plan.final is None:
+            return None
+        model = self.loaded.model
+        module = model.get_submodule(self.plan.final[0])
+        like = next((p for p in module.parameters() if p.dim() == 1), None)
+        if like is None:
+            return None
+        found = norm_map(module, len(like), like.detach())
+        return None if found is None else (module, *found)
 
     def watch(self, **options: Any) -> Watch:
         """Prepare to watch the model, with the edits of the plan."""
@@ -90,6 +107,8 @@ class ShardRun:
         self.plan, self.loaded = bench.plan, bench.loaded
         self.corpus, self.items, self.watch, self.light = corpus, items, watch, light
         self.stack = bench.stack
+        self.final = bench.final_norm
+        self.scales: list[Tensor] = []
         plain = watch
         if self.stack is not None:  # where patches are is found out without edits
             seed = bench.plan.capturing.seed
@@ -136,7 +155,8 @@ class ShardRun:
             self.stack.numbers = tuple(number for number, _ in batch)
             self.stack.own = frozen(self.stack.numbers, self.corpus.given)
         self.light.told = any(number in self.plan.cut for number, _ in batch)
-        calls, streams = self._observe(tensors, items)
+        with nullcontext([]) if self.final is None else final_scales(*self.final) as self.scales:
+            calls, streams = self._observe(tensors, items)
         if self.plan.capturing.generate:
             real = {}
         layers = layers_of(calls)
@@ -152,6 +172,7 @@ class ShardRun:
         self.compared += checked.rows
         self.strongest |= strongest_weights(layers, self.plan, [n for n, _ in batch], real)
         self._keep(layers, batch, real)
+        self._keep_scales(batch, real)
         made = made_streams(layers, self.plan, len(batch))
         for row, (number, item) in enumerate(batch):
             given = self.corpus.given[number]
@@ -171,20 +192,32 @@ class ShardRun:
         calls, streams = watch_writing(self.watch, self.loaded, tensors, items[0], new)
         return calls, [streams]
 
+    def _keep_scales(self, batch: list[Numbered], real: dict[str, Tensor]) -> None:
+        """Keep the final norm's scale of every token, where the norm ran once a token."""
+        if self.plan.final is None or not self.scales:
+            return
+        stream = self.plan.final[1]
+        whole = torch.cat(self.scales, 1)
+        if len(whole) != len(batch):
+            return
+        for row, (number, _) in enumerate(batch):
+            kept = slice(None) if stream not in real else places(real[stream][row])
+            self.pieces.scales[number] = whole[row][kept].float().cpu()
+
     def _keep(
         self, layers: list[LayerCalls], batch: list[Numbered], real: dict[str, Tensor]
     ) -> None:
         """Cut each layer into pieces by input."""
         forms = Forms()
-        places: dict[tuple[Ends, int], tuple[Places, Places]] = {}
+        known: dict[tuple[Ends, int], tuple[Places, Places]] = {}
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]
             name = (self.plan.names[layer.tower_key], layer.number)
             self.pieces.calls.setdefault(name, without_tensors(layer.first))
             for row, (number, _) in enumerate(batch):
-                if (ends, row) not in places:
-                    places[ends, row] = real_ends(ends, real, row)
-                parts = pieces(layer, row, len(batch), *places[ends, row], forms)
+                if (ends, row) not in known:
+                    known[ends, row] = real_ends(ends, real, row)
+                parts = pieces(layer, row, len(batch), *known[ends, row], forms)
                 self.pieces.pieces[name][number] = parts
 
 

@@ -30,6 +30,7 @@ class ShardPieces:
         default_factory=lambda: defaultdict(dict)
     )
     calls: dict[LayerName, Call] = field(default_factory=dict)  # one per layer, for its scale
+    scales: dict[int, Tensor] = field(default_factory=dict)  # of the final norm, by input
 
     def refuse_lost_tokens(
         self, number: int, tokens: Mapping[str, Mapping[str, Any]], plan: CapturePlan
@@ -83,6 +84,11 @@ class ShardPieces:
             out[f"{stem}.blocks"] = packer.blocks(
                 [Block(i, p.query.shape[1], p.key.shape[1], p.form) for i, p in ordered]
             )
+        numbers = [index for index in sorted(self.scales) if kept is None or index in kept]
+        if numbers:
+            sizes = [[index, len(self.scales[index])] for index in numbers]
+            out["final.inputs"] = np.array(sizes, np.int32)
+            out["final.scale"] = torch.cat([self.scales[index] for index in numbers]).numpy()
         return out | packer.tensors
 
 

@@ -28,7 +28,7 @@ def weight_correlations(plan: Trial) -> dict[str, list[float]]:
         query, key = (side[0, :, :TOKENS].float() for side in (call.query, call.key))  # (H, n, D)
         if not query.shape[-1]:
             continue
-        queries, keys = (_makers(side, linear_outputs) for side in (query, key))
+        queries, keys = (makers(side, linear_outputs) for side in (query, key))
         group = max(1, len(queries) // max(1, len(keys)))
         name = f"{plan.names[layer.tower_key]}.L{layer.number}"
         correlations[name] = [
@@ -37,7 +37,7 @@ def weight_correlations(plan: Trial) -> dict[str, list[float]]:
     return correlations
 
 
-def _makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
+def makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> list[Tensor | None]:
     """Return for each head the rows (D, width) of the parameter that made its (n, D) vectors."""
     heads, n, size = vectors.shape
     makers: list[Tensor | None] = [None] * heads

@@ -5,11 +5,12 @@ import { css, hex, opacity, PAPER, tintOf } from "../../draw/colour";
 import { depthOf } from "../../draw/ink";
 import { spreadOf } from "../../draw/painter";
 import { Figure } from "../../draw/svg";
-import { linesOfToken } from "../../weights/lines";
-import { partners } from "../../weights/partners";
+import { linesOfTokens } from "../../weights/lines";
+import { together } from "../../weights/partners";
 import type { HeadRows } from "../../weights/rows";
 import type { Unit } from "../../weights/units";
-import { columnWidth, unitAt } from "../parts/geometry";
+import { keptOf, placesOf } from "../../desk/token_set";
+import { columnWidth } from "../parts/geometry";
 
 export interface Strip {
   title: string;
@@ -45,12 +46,12 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
   const right = columnWidth(strip.columnUnits, wide);
   const middle = (at: number) => TOP + (at + 0.5) * ROW;
   figure.text(x + wide / 2, 18, strip.title.slice(0, 48), { anchor: "middle", weight: 600 });
-  const { token } = desk.picks;
-  const active = unitAt(token?.side === "key" ? strip.columnUnits : strip.rowUnits, token?.position);
-  if (token && active >= 0) {
+  const token = keptOf({ ...desk.picks, pinned: true });
+  const active = placesOf(token?.side === "key" ? strip.columnUnits : strip.rowUnits, token);
+  if (token && active.length > 0) {
     const far = token.side === "query" ? { x: x + wide - right, wide: right } : { x, wide: left };
     strip.rows.forEach((head, place) =>
-      partners(head, token.side, active).forEach((weight, at) => {
+      together(head, token.side, active, desk.picks.together).forEach((weight, at) => {
         if (opacity(weight) > 0.01) {
           figure.rect(
             far.x + (place * far.wide) / strip.rows.length,
@@ -63,22 +64,16 @@ function drawStrip(figure: Figure, desk: Desk, strip: Strip, x: number): void {
         }
       }),
     );
-    figure.rect(
-      token.side === "query" ? x : x + wide - right,
-      TOP + active * ROW,
-      token.side === "query" ? left : right,
-      ROW,
-      "#FFC300",
-      0.35,
-    );
+    const [start, across] = token.side === "query" ? [x, left] : [x + wide - right, right];
+    for (const at of active) figure.rect(start, TOP + at * ROW, across, ROW, "#FFC300", 0.35);
   }
   const sets =
-    token && active >= 0
-      ? strip.sets.map((set) => ({ ...set, lines: linesOfToken(set.lines, token.side, active) }))
+    token && active.length > 0
+      ? strip.sets.map((set) => ({ ...set, lines: linesOfTokens(set.lines, token.side, active) }))
       : strip.sets;
   for (const batch of batches(sets).reverse()) {
     const lower = batch.lane * spreadOf(ROW, strip.sets.length);
-    const alpha = active < 0 ? 1 - Math.exp(-depthOf(batch.alpha) * desk.strength) : batch.alpha;
+    const alpha = active.length === 0 ? 1 - Math.exp(-depthOf(batch.alpha) * desk.strength) : batch.alpha;
     figure.lines({ ...batch, alpha }, (from, to) => [
       x + left,
       middle(from) + lower,

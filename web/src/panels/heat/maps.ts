@@ -33,6 +33,18 @@ export function boxes(
   }));
 }
 
+/** Room of the strip of a set of tokens beside a map. */
+export const STRIP = 22;
+
+/** Get the box of one cell of the strip: below the map for tokens that look, to its right for those looked at. */
+export function stripAt(map: Box, { n, m }: HeadRows, side: "query" | "key", at: number) {
+  const { x, y, cell } = map;
+  const thick = Math.max(6, Math.min(STRIP - 8, cell));
+  return side === "query"
+    ? { x: x + at * cell, y: y + n * cell + 4, width: cell, height: thick }
+    : { x: x + m * cell + 4, y: y + at * cell, width: thick, height: cell };
+}
+
 /** Compute the pixels of a map; where several cells share one pixel, the strongest is shown. */
 export function pixels(head: HeadRows, wide: number, high: number, scale: Rgb[] | null, dark: boolean): ImageData {
   const out = new ImageData(wide, high);

@@ -23,7 +23,9 @@ export function shapesOf(desk: Desk, rects: Rect[]): Shapes {
   if (token && shades && picks.overlay) out.tiles = tiles(image.placesOf(other(token.side)), shades, where);
   const hover = desk.hover && where(image.placesOf(desk.hover.side)[desk.hover.position]);
   if (hover) out.borders.push(border(hover, [255, 255, 255], 1.5));
-  const own = token && where(image.placesOf(token.side)[token.position]);
-  if (own && token) out.borders.push(border(own, pair[token.side], 3));
+  for (const position of image.tokens?.positions ?? []) {
+    const own = token && where(image.placesOf(token.side)[position]);
+    if (own) out.borders.push(border(own, pair[token.side], 3));
+  }
   return out;
 }

@@ -2,10 +2,11 @@
 import type { Desk } from "../../desk/desk.svelte";
 import { placeOf, type Scene } from "../../desk/store";
 import { align, difference } from "../../weights/compare";
-import { hide } from "../../weights/hide";
+import { blank, hide } from "../../weights/hide";
 import { fromEdges, type HeadRows } from "../../weights/rows";
 import { tokensOf } from "../../desk/store";
-import { linesOf } from "../../weights/lines";
+import { keptOf } from "../../desk/token_set";
+import { linesOf, linesOfTokens } from "../../weights/lines";
 import type { LayerInfo } from "../../source/wire";
 
 export type Shown = "first" | "second" | "difference";
@@ -28,20 +29,23 @@ function seen(desk: Desk, scene: Scene, layer: LayerInfo, head: number): HeadRow
   const place = placeOf(scene, layer.layer);
   if (place < 0) return null;
   const { hidden, filter } = desk.picks;
-  const rows = hide(
+  const without = scene.as ? blank : hide;
+  const rows = without(
     fromEdges(scene.edges, place, head),
     new Set(hidden[layer.queries] ?? []),
-    new Set(hidden[layer.keys] ?? []),
+    desk.hiddenKeys(layer.keys),
   );
-  if (filter === "all") return rows;
+  const set = keptOf(desk.picks);
+  if (filter === "all" && !set) return rows;
   const [looking, looked] = [tokensOf(scene, layer.queries), tokensOf(scene, layer.keys)];
-  const lines = linesOf(rows, {
+  const all = linesOf(rows, {
     threshold: 0,
     topk: 0,
     filter,
     rowSegment: (at) => looking[at].segment,
     columnSegment: (at) => looked[at].segment,
   });
+  const lines = set ? linesOfTokens(all, set.side, set.positions) : all;
   return kept(rows, lines.from, lines.to, lines.weight, lines.count);
 }
 

@@ -22,6 +22,8 @@ export interface Columns {
 /** Narrower cells cannot be distinguished. */
 const NARROWEST = 1.5;
 const WIDEST = 7;
+/** The same where a few directions are shown instead of neurons. */
+export const WIDEST_DIRECTION = 26;
 /** The smallest number of cells in a strip. */
 const FEWEST = 16;
 
@@ -31,14 +33,21 @@ const CLOSE = { fan: 48, bar: 80, gap: 14 };
 const TIGHT = { fan: 28, bar: 60, gap: 6 };
 
 /** Compute columns that fit the width; neurons share cells until the sums are in view too. */
-export function columnsFor(width: number, neurons: number, left: number, right: number, values: boolean): Columns {
+export function columnsFor(
+  width: number,
+  neurons: number,
+  left: number,
+  right: number,
+  values: boolean,
+  widest = WIDEST,
+): Columns {
   const strips = values ? 4 : 3;
   const bars = values ? 3 : 2;
   const { fan, bar, gap } = width < 760 ? TIGHT : values ? CLOSE : ROOMY;
   const room = (width - left - right - fan - bars * bar - (strips + bars) * gap) / strips;
   const gather = Math.ceil(neurons / Math.max(FEWEST, room / NARROWEST));
   const cells = Math.ceil(neurons / gather);
-  const cell = Math.max(NARROWEST, Math.min(WIDEST, room / cells));
+  const cell = Math.max(NARROWEST, Math.min(widest, room / cells));
   const strip = cell * cells;
   const query = left;
   const key = query + strip + fan;

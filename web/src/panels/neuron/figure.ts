@@ -5,7 +5,7 @@ import { Figure } from "../../draw/svg";
 import type { Unit } from "../../weights/units";
 import { columnWidth } from "../parts/geometry";
 import { figureBrush } from "./brushes";
-import { columnsFor } from "./columns";
+import { columnsFor, WIDEST_DIRECTION } from "./columns";
 import { paint } from "./paint";
 import type { Work } from "./work";
 
@@ -20,15 +20,30 @@ export function neuronFigure(
 ): string {
   const { rowUnits, columnUnits, colour } = drawn;
   const count = Math.max(rowUnits.length, columnUnits.length);
-  const values = desk.picks.valueWeighted && work.moved !== null;
-  const columns = columnsFor(WIDE, work.width, columnWidth(rowUnits, 500), columnWidth(columnUnits, 500), values);
+  const values = (desk.picks.valueWeighted || desk.as !== "") && work.moved !== null;
+  const columns = columnsFor(
+    WIDE,
+    work.width,
+    columnWidth(rowUnits, 500),
+    columnWidth(columnUnits, 500),
+    values,
+    work.directions === undefined ? undefined : WIDEST_DIRECTION,
+  );
   const figure = new Figure(
     columns.width + 24,
     TOP + count * ROW + 30,
     hex(PAPER[desk.dark ? "dark" : "light"]),
     desk.dark ? "#e6e7ea" : "#1b1d22",
   );
-  figure.text(12, 20, `${desk.focus} · ${rowUnits[work.row].text} looks`, { weight: 600 });
+  figure.text(
+    12,
+    20,
+    `${desk.focus} · ${work.rows
+      .map((row) => rowUnits[row].text)
+      .join(", ")
+      .slice(0, 120)}${work.rows.length > 1 ? ` look, ${desk.picks.together}` : " looks"}`,
+    { weight: 600 },
+  );
   const named: [number, string][] = [
     [columns.query, "query q"],
     [columns.key, "key k"],
@@ -37,9 +52,9 @@ export function neuronFigure(
     [columns.soft, "softmax"],
   ];
   if (columns.value !== null && columns.moved !== null)
-    named.push([columns.value, "value v"], [columns.moved, "weight·‖v‖"]);
+    named.push([columns.value, "value v"], [columns.moved, work.share || "weight·‖v‖"]);
   named.forEach(([x, text]) => figure.text(12 + x, 42, text, { size: 11 }));
-  figure.rect(12, TOP + work.row * ROW, columns.query, ROW, "#FFC300", 0.22);
+  for (const row of work.rows) figure.rect(12, TOP + row * ROW, columns.query, ROW, "#FFC300", 0.22);
   paint(figureBrush(figure, 12, TOP), work, columns, {
     dark: desk.dark,
     colour,

@@ -33,7 +33,7 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
   const { made, vectors, full } = work;
   for (let at = look.first; at <= look.last; at++) {
     if (at < vectors.query.shape[0])
-      strip(columns.query, vectors.query.data, at * work.width, at, full.vector, at === work.row ? 1 : 0.22);
+      strip(columns.query, vectors.query.data, at * work.width, at, full.vector, work.rows.includes(at) ? 1 : 0.22);
     if (at >= work.keys) continue;
     const seen = made.seen[at] === 1;
     strip(columns.key, vectors.key.data, at * work.width, at, full.vector, seen ? 1 : 0.25);
@@ -41,11 +41,13 @@ export function paint(brush: Brush, work: Work, columns: Columns, look: Look): v
     if (!seen) continue;
     bars(brush, work, columns, look, at, y(at), high);
   }
-  const from = (work.row + 0.5) * row - top;
+  const middle = (at: number) => (at + 0.5) * row - top;
   made.weight.forEach((weight, at) => {
     const colour = tintOf(work.differs ? null : look.colour, weight);
-    if (opacity(weight) > 0.01)
-      brush.line(columns.fan.from, from, columns.fan.to, (at + 0.5) * row - top, colour, opacity(weight));
+    const alpha = opacity(weight) / Math.sqrt(work.rows.length);
+    if (alpha > 0.01)
+      for (const from of work.rows)
+        brush.line(columns.fan.from, middle(from), columns.fan.to, middle(at), colour, alpha);
   });
 }
 
@@ -67,7 +69,7 @@ function bars(brush: Brush, work: Work, columns: Columns, look: Look, at: number
       y,
       Math.max(0.5, Math.abs(share) * room),
       high,
-      css(tintOf(work.differs ? null : look.colour, value)),
+      css(tintOf(work.differs || (work.share && value < 0) ? null : look.colour, value)),
     );
   bar(columns.soft, made.weight[at], made.weight[at]);
   const write = (x: number, value: number, digits: number) =>

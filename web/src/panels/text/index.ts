@@ -4,6 +4,7 @@ import { share } from "../../weights/lines";
 import TextBar from "./TextBar.svelte";
 import TextControls from "./TextControls.svelte";
 import TextInspector from "./TextInspector.svelte";
+import { stepToken } from "../../desk/tokens";
 import { VIEWS } from "./views";
 
 export const text: Tab = {
@@ -35,6 +36,13 @@ export const text: Tab = {
   },
   keys: [
     { key: "a", shown: "a", does: "show all heads of the layer", act: (desk) => desk.allHeads() },
+    { key: ",", shown: ",", does: "pin the token before", act: (desk) => stepToken(desk, -1) },
+    {
+      key: ".",
+      shown: ".",
+      does: "pin the next token; the first time, the first generated one",
+      act: (desk) => stepToken(desk, 1),
+    },
     { shown: "+ − 0", does: "heat-map of a long input: zoom in, zoom out, show all" },
   ],
   ways: [
@@ -42,6 +50,8 @@ export const text: Tab = {
     { key: "2", shown: "2", does: "All heads view", act: (desk) => desk.setTab("text", "model") },
     { key: "3", shown: "3", does: "Neurons view", act: (desk) => desk.setTab("text", "neuron") },
     { key: "4", shown: "4", does: "Heat-map view", act: (desk) => desk.setTab("text", "heat") },
+    { key: "5", shown: "5", does: "Logit view", act: (desk) => desk.setTab("text", "logit") },
+    { key: "6", shown: "6", does: "Reading view", act: (desk) => desk.setTab("text", "read") },
   ],
   into(desk) {
     if (VIEWS[desk.picks.view].allHeads) desk.picks.view = "head";
@@ -49,7 +59,19 @@ export const text: Tab = {
   out(desk) {
     desk.picks.view = "model";
   },
-  undo: ["hidden", "filter", "threshold", "topk", "words", "pooled", "withoutSinks"],
+  undo: [
+    "hidden",
+    "basis",
+    "chosen",
+    "together",
+    "filter",
+    "threshold",
+    "topk",
+    "words",
+    "pooled",
+    "withoutSinks",
+    "shown",
+  ],
   steps: ["view", "other"],
   figureName: (desk) => desk.picks.view,
   isPlain: (desk) => desk.picks.view === "head",

@@ -2,12 +2,14 @@
 import type { Part } from "../../desk/tab";
 import type { Picks } from "../../source/wire";
 import HeadPanel from "../head/HeadPanel.svelte";
+import LogitPanel from "../logit/LogitPanel.svelte";
 import HeatPanel from "../heat/HeatPanel.svelte";
 import ModelPanel from "../model/ModelPanel.svelte";
 import NeuronPanel from "../neuron/NeuronPanel.svelte";
 import LongHeads from "../tiles/LongHeads.svelte";
 import LongLines from "../tiles/LongLines.svelte";
 import TilePanel from "../tiles/TilePanel.svelte";
+import ReadPanel from "../read/ReadPanel.svelte";
 import TooLong from "../tiles/TooLong.svelte";
 
 interface View {
@@ -49,5 +51,18 @@ export const VIEWS: Record<Picks["view"], View> = {
     panel: HeatPanel,
     long: TilePanel,
     counts: true,
+  },
+  logit: {
+    name: "Logit",
+    about: "what each head and each token adds to the logit of a token or class",
+    panel: LogitPanel,
+    long: LogitPanel,
+    allHeads: true,
+  },
+  read: {
+    name: "Reading",
+    about: "the text itself, coloured by what the picked tokens look at",
+    panel: ReadPanel,
+    long: TooLong,
   },
 };

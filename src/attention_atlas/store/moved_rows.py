@@ -1,0 +1,130 @@
+"""What are the rows of a layer when weights become what is moved, or contributions?
+
+The one reader of both, as `StoredAtlas.rows` is of weights: some heads, rows and columns. Both need
+the whole layer: rows are read for all heads, a few million numbers at a time, and what the layer
+gives is kept for the inputs and layers that were read last.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from cachetools import LRUCache
+
+from attention_atlas.names.errors import PickError
+from attention_atlas.store.contributions import (
+    CONTRIBUTION,
+    MOVED,
+    Given,
+    contributions,
+    layer_output,
+    norms,
+)
+from attention_atlas.store.head_weights import without_keys
+from attention_atlas.store.manifest import Tower
+from attention_atlas.store.output import Output
+from attention_atlas.store.rows import LARGEST, Float32, indexes
+
+KEPT = 64_000_000  # bytes of layers' outputs that are kept
+HOW = (MOVED, CONTRIBUTION)
+
+
+class Moving(Protocol):
+    """An atlas, as far as it is needed here."""
+
+    @property
+    def towers(self) -> tuple[Tower, ...]: ...
+    @property
+    def output(self) -> Output: ...
+    def shape(self, input: int, layer: int, tower: str | None = None) -> tuple[int, int, int]: ...
+    def layer_values(self, input: int, layer: int, tower: str | None = None) -> Float32: ...
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ) -> Float32: ...
+
+
+class MovedRows:
+    """Rows of what the heads of an atlas move.
+
+    how      "moved": ‖w f(v)‖; "contribution": signed shares of the layer's output
+    without  keys that are taken out: the weights are then softmaxes over the keys that are left
+    """
+
+    def __init__(self, atlas: Moving, how: str = CONTRIBUTION, without: Sequence[int] = ()):
+        if how not in HOW:
+            raise PickError(f"{how[:40]!r} is nothing that heads move; give {' or '.join(HOW)}")
+        self.atlas, self.how, self.without = atlas, how, np.array(sorted(without), np.intp)
+        self._kept: LRUCache[tuple[int, str, int, int], Given] = LRUCache(
+            KEPT, getsizeof=lambda given: given.output.nbytes + given.back.nbytes
+        )
+
+    def rows(
+        self,
+        input: int,
+        layer: int,
+        tower: str | None = None,
+        heads: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        columns: Sequence[int] | None = None,
+    ) -> Float32:
+        """Return (H, R, C), float32; the arguments are those of `StoredAtlas.rows`."""
+        count, n, m = self.atlas.shape(input, layer, tower)
+        wanted, asked = indexes(heads, count, "heads"), indexes(rows, n, "rows")
+        places = None if columns is None else indexes(columns, m, "columns")
+        values = self.atlas.layer_values(input, layer, tower)  # (G, M, E)
+        name = tower or self.atlas.towers[0].name
+        projection = self.atlas.output.projection(name, layer)
+        group = count // len(values)
+        parts = []
+        for block in _blocks(asked, count, m):
+            if self.how == MOVED:
+                weights = self._weights(input, layer, tower, wanted.tolist(), block)
+                part = norms(weights, values, projection, wanted.tolist(), group)
+            else:
+                weights, given = self._given(input, layer, name, wanted, block, values)
+                part = contributions(weights, values, given, wanted.tolist(), group)
+            parts.append(part if places is None else part[:, :, places])
+        empty = np.zeros((len(wanted), 0, m if places is None else len(places)), np.float32)
+        return np.concatenate(parts, axis=1) if parts else empty
+
+    def _weights(
+        self, input: int, layer: int, tower: str | None, heads: Sequence[int], rows: Sequence[int]
+    ) -> Float32:
+        weights = self.atlas.rows(input, layer, tower, heads, rows)
+        if not self.without.size:
+            return weights
+        home = next(found for found in self.atlas.towers if not tower or found.name == tower)
+        about = home.find(layer)
+        sink = about is not None and about.sink
+        return np.stack([without_keys(head, self.without, sink) for head in weights])
+
+    def _given(
+        self, input: int, layer: int, tower: str, heads: np.ndarray, rows: np.ndarray,
+        values: Float32,
+    ) -> tuple[Float32, Given]:  # fmt: skip
+        """Return the weights of some heads, and what the layer gives to these rows."""
+        numbers = heads.tolist()
+        key = (input, tower, layer, hash(rows.tobytes()))
+        given = self._kept.get(key)
+        if given is not None:
+            return self._weights(input, layer, tower, numbers, rows.tolist()), given
+        every = self.atlas.shape(input, layer, tower)[0]
+        weights = self._weights(input, layer, tower, range(every), rows.tolist())
+        given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
+        if given.output.nbytes + given.back.nbytes <= KEPT:
+            self._kept[key] = given
+        same = numbers == list(range(every))
+        return (weights if same else weights[heads]), given
+
+
+def _blocks(rows: np.ndarray, heads: int, m: int) -> Iterator[np.ndarray]:
+    """Yield rows that fit into memory together, for all heads of a layer."""
+    tall = max(1, LARGEST // max(1, heads * m))
+    for first in range(0, len(rows), tall):
+        yield rows[first : first + tall]

@@ -1,0 +1,106 @@
+"""Weights, what is moved, contributions and logits, with and without sinks, as a person does it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import attention_atlas as aa
+from attention_atlas.page.answers.sinks import sinks
+from tests.tolerance import STORED
+
+HEAD, LAYER = "L2H1", 2
+
+
+def read(page: Page) -> Any:
+    """The numbers beside the looked-at tokens; 0 where none is shown."""
+    script = "all => all.map(one => Number(one.dataset.weight ?? 0))"
+    keys = page.get_by_test_id("key-column-0").locator("[data-testid^=key-0-]")
+    return np.array(keys.evaluate_all(script))
+
+
+def agree(page: Page, expected: Any) -> None:
+    """Every number that is shown is right; those left out are small."""
+    page.wait_for_function(
+        "wanted => [...document.querySelectorAll('[data-testid^=key-0-]')]"
+        ".some(one => Math.abs(Number(one.dataset.weight ?? 0) - wanted) < 2e-3)",
+        arg=float(expected[np.abs(expected).argmax()]),
+        timeout=10_000,
+    )
+    found = read(page)
+    shown = found != 0
+    np.testing.assert_allclose(found[shown], expected[shown], rtol=0, atol=STORED)
+    assert np.abs(expected[~shown]).max(initial=0) <= np.abs(found[shown]).min() + STORED
+
+
+def test_each_switch_shows_its_own_numbers(
+    open_page: Callable[..., Page], subjects: dict[str, Any]
+) -> None:
+    atlas: aa.Atlas = subjects["gpt"]
+    heads = atlas.shape(0, LAYER)[0]
+    row = len(atlas.tokens(0)) - 1
+    page = open_page("gpt", f"heads={HEAD}")
+    page.get_by_test_id(f"query-0-{row}").click()
+    agree(page, atlas.weights(0, HEAD)[row])
+    page.get_by_test_id("shown-contribution").click()
+    agree(page, heads * atlas.contributions(0, HEAD)[row])
+    expect(page.get_by_text("against it")).to_be_visible()
+    page.get_by_test_id("shown-moved").click()
+    whole = np.stack([atlas.moved_norms(0, f"L{LAYER}H{head}")[row] for head in range(heads)])
+    agree(page, heads * whole[1] / whole.sum())
+    page.get_by_test_id("shown-contribution").click()
+    page.get_by_test_id("no-sinks").check()
+    found = [sink.position for sink in sinks(atlas, 0, atlas.towers[0].name).sinks]
+    assert found
+    left = atlas.moved_rows("contribution", found).rows(0, LAYER, None, [1], [row])[0, 0]
+    agree(page, heads * left)
+    page.get_by_test_id("shown-weights").click()
+    weights = atlas.weights(0, HEAD)[row].astype(float)
+    weights[found] = 0
+    agree(page, weights / weights.sum())
+    assert "withoutSinks=true" in page.url
+    page.keyboard.press("u")
+    agree(page, heads * left)
+
+
+@pytest.mark.parametrize("view", ["model", "neuron", "heat"])
+def test_every_view_of_the_text_tab_draws_contributions(
+    view: str, open_page: Callable[..., Page]
+) -> None:
+    page = open_page("gpt", f"heads={HEAD}&view={view}&shown=contribution")
+    expect(page.get_by_test_id("shown-contribution")).to_have_attribute("aria-checked", "true")
+    canvas = page.locator("main canvas, canvas").first
+    expect(canvas).to_be_visible()
+    page.get_by_test_id("shown-weights").click()
+    page.wait_for_selector("html[data-state=ready]")
+    assert "shown=" not in page.url
+
+
+def test_the_logit_view_tells_heads_apart(
+    open_page: Callable[..., Page], subjects: dict[str, Any]
+) -> None:
+    atlas: aa.Atlas = subjects["gpt"]
+    page = open_page("gpt", "view=logit")
+    found = atlas.attribution(0)
+    expect(page.get_by_test_id("logit-total")).to_contain_text(_amount(found.total))
+    best = found.heads().sort_values("adds").iloc[-1]
+    cell = page.get_by_test_id(f"logit-{best['head']}")
+    expect(cell).to_have_attribute("aria-label", f"{best['head']} adds {_amount(best['adds'])}")
+    cell.click()
+    layer = next(x for x in found.layers if best["head"] in x.heads)
+    adds = layer.adds[layer.heads.index(best["head"])]
+    tokens = page.get_by_test_id("logit-text").locator("span")
+    title = tokens.nth(int(adds.argmax())).get_attribute("title")
+    assert title is not None and title.endswith(_amount(float(adds.max())))
+    ids = atlas.tokens(0)["id"].tolist()
+    page.get_by_test_id("logit-token").select_option(str(ids[1]))
+    page.get_by_test_id("logit-against").select_option(str(ids[3]))
+    both = atlas.attribution(0, ids[1], ids[3])
+    expect(page.get_by_test_id("logit-total")).to_contain_text(_amount(both.total))
+
+
+def _amount(value: float) -> str:
+    digits = 3 if abs(value) < 0.1 else 2
+    return f"{'−' if value < 0 else '+'}{abs(value):.{digits}f}"

@@ -1,0 +1,16 @@
+// What can every view show of a head?
+import type { Picks } from "../../source/wire";
+
+export const WHAT: Record<Picks["shown"], { text: string; says: string; unit: string }> = {
+  weights: { text: "weights", says: "attention weights: how much each token looks at each", unit: "weight" },
+  moved: {
+    text: "what is moved",
+    says: "the length of weight × value after the output projection, as a share of all that the layer moves, times its heads: 1 is an even head's part",
+    unit: "moved (1: an even head)",
+  },
+  contribution: {
+    text: "contribution",
+    says: "what part of the layer's output comes from this token through this head, below zero where it points against the output, times the heads: 1 is an even head's part",
+    unit: "contribution (1: an even head)",
+  },
+};

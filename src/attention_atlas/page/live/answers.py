@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.moved import view_as
+from attention_atlas.page.answers.packet import Packet
 from attention_atlas.page.answers.packets import PACKETS
 from attention_atlas.page.answers.session import Other, Session
 from attention_atlas.page.answers.subject import Subject

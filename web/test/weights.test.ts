@@ -58,7 +58,8 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
     rest: grid(Uint16Array.of(0, 0, 52428, 0, 0), [5]),
     row_sum: null,
     first_row: 0,
-    first_column: 0, of: "weights",
+    first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -81,7 +82,8 @@ test("complete edges that were rounded are all there, the small ones too", () =>
     rest: { data: new Uint16Array(2), shape: [2] },
     row_sum: null,
     first_row: 0,
-    first_column: 0, of: "weights",
+    first_column: 0,
+    of: "weights",
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
@@ -104,7 +106,8 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     rest: { data: new Uint16Array(2), shape: [2] },
     row_sum: null,
     first_row: 0,
-    first_column: 0, of: "weights",
+    first_column: 0,
+    of: "weights",
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
     [1, 0],

@@ -83,7 +83,11 @@ export class ImageDesk {
     const { side, position } = this.token;
     const before = this.looksBefore && looksOf(this.looksBefore, side, position);
     const weights = looksOf(this.looks, side, position).map((weight, at) => weight - (before?.[at] ?? 0));
-    return { weights, most: mostOf(weights, this.placesOf(other(side))), signed: before !== undefined || this.desk.one.signed };
+    return {
+      weights,
+      most: mostOf(weights, this.placesOf(other(side))),
+      signed: before !== undefined || this.desk.one.signed,
+    };
   });
   readonly marks: Mark[] = $derived.by(() => {
     const { arrows, flows: all, flowsFrom } = this.desk.picks;

@@ -70,8 +70,7 @@ export class Store {
   async exact(scene: Scene, layer: LayerInfo, heads: number[], named: (head: number) => string): Promise<HeadRows[]> {
     const place = placeOf(scene, layer.layer);
     const [n, m] = [scene.edges.n[place], scene.edges.m[place]];
-    if (isExact(scene.edges))
-      return heads.map((head) => fromEdges(scene.edges, place, head));
+    if (isExact(scene.edges)) return heads.map((head) => fromEdges(scene.edges, place, head));
     if (heads.length > 2 && layer.heads * n * m <= LARGEST_ANSWER) {
       // A server sends a whole layer faster; a saved page has single rows only.
       const all = await this.shown("layer", scene.input.number, scene.tower.name, layer.layer).catch(() => null);

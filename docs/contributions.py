@@ -1,6 +1,6 @@
 """Computes and draws what changes when weights become contributions: python -m docs.contributions
 
-On builtin:gpt, MiniLM and SmolLM2, 24 sentences each: the share on sinks of weights, of what is
+On builtin:gpt, MiniLM and SmolLM2, eight sentences each: the share on sinks of weights, of what is
 moved and of contributions, and the kind of each head by either. Writes docs/contributions.svg and
 prints the tables of docs/contributions.md.
 """

@@ -41,7 +41,7 @@ def answer(atlas: aa.Atlas, path: str) -> Callable[[], Any]:
 
     def ask() -> None:
         answers._forget()
-        answers.session.subject._moved.clear()
+        vars(answers.session.subject)["_moved"].clear()
         answers.packet(path)
 
     return ask

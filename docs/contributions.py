@@ -1,6 +1,6 @@
 """Computes and draws what changes when weights become contributions: python -m docs.contributions
 
-On builtin:gpt, MiniLM and SmolLM2, 24 sentences each: the share on sinks of weights, of what is
+On builtin:gpt, MiniLM and SmolLM2, eight sentences each: the share on sinks of weights, of what is
 moved and of contributions, and the kind of each head by either. Writes docs/contributions.svg and
 prints the tables of docs/contributions.md.
 """
@@ -130,7 +130,10 @@ def tell(title: str, rows: list[dict[str, Any]], atlas: aa.Atlas) -> None:
 def panel(title: str, rows: list[dict[str, Any]], left: float) -> str:
     """Weight on sinks against contribution from sinks, a dot a head; below the line less comes."""
     size, x0, y0 = 290, left + 50, 50
-    place = lambda x, y: (x0 + size * x, y0 + size * (1 - y))  # noqa: E731
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return x0 + size * x, y0 + size * (1 - y)
+
     out = [f'<text x="{x0}" y="30" font-size="14" font-weight="600">{escape(title)}</text>']
     out.append(
         f'<rect x="{x0}" y="{y0}" width="{size}" height="{size}" fill="none" stroke="#dfe1e6"/>'

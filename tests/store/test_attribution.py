@@ -93,7 +93,8 @@ def _after(model: Any, projection: str, tensors: Any, name: str, position: int) 
     norm = model.model.layers[1].post_attention_layernorm
     given = kept[-1][0, position]
     gain: Tensor = 1 + norm.weight.detach().double()
-    return gain / (given.square().mean() + norm.eps).sqrt()
+    scale: Tensor = gain / (given.square().mean() + norm.eps).sqrt()
+    return scale
 
 
 def test_the_sources_of_all_heads_add_up_to_the_whole() -> None:

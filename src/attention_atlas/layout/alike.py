@@ -62,4 +62,5 @@ def _root(vectors: Tensor) -> Tensor:
     covariance = vectors64.transpose(1, 2) @ vectors64 / vectors.shape[1]
     diagonal = covariance.diagonal(dim1=1, dim2=2)  # (heads, width), a view
     diagonal += 1e-10 * diagonal.mean(1, keepdim=True) + 1e-30
-    return torch.linalg.cholesky(covariance).to(vectors.dtype)
+    root: Tensor = torch.linalg.cholesky(covariance)
+    return root.to(vectors.dtype)

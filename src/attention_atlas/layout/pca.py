@@ -45,7 +45,8 @@ def leading_directions(covariance: Tensor, dims: int) -> Tensor:
     """
     if covariance.is_cuda and covariance.shape[1] > WIDEST_AT_ONCE:
         return iterated_directions(covariance, dims)
-    return torch.linalg.eigh(covariance).eigenvectors[:, :, -dims:].flip(2)
+    every: Tensor = torch.linalg.eigh(covariance).eigenvectors
+    return every[:, :, -dims:].flip(2)
 
 
 def iterated_directions(covariance: Tensor, dims: int) -> Tensor:
@@ -58,7 +59,8 @@ def iterated_directions(covariance: Tensor, dims: int) -> Tensor:
     for _ in range(ITERATIONS):
         basis = _orthonormal(covariance @ basis)
     _, turns = torch.linalg.eigh(basis.transpose(1, 2) @ covariance @ basis)
-    return (basis @ turns)[:, :, -dims:].flip(2)
+    turned: Tensor = basis @ turns
+    return turned[:, :, -dims:].flip(2)
 
 
 def _orthonormal(columns: Tensor) -> Tensor:

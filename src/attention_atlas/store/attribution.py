@@ -108,4 +108,4 @@ def _through(weights: Float32, values: Float32, projection: LayerProjection, g: 
         given = given + projection.bias
     if projection.after == "layer":
         held, given = held - held.mean(), given - given.mean()
-    return (held / max(np.sqrt((given**2).mean()), 1e-12)).astype(np.float32)
+    return np.asarray(held / max(np.sqrt((given**2).mean()), 1e-12), np.float32)

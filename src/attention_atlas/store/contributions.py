@@ -47,7 +47,7 @@ def layer_output(weights: Float32, values: Float32, projection: LayerProjection)
         output = output + projection.bias
     back = (output @ flat.T).reshape(n, heads, width).transpose(1, 0, 2)
     squares = np.einsum("rd,rd->r", output, output, dtype=np.float64)
-    return Given(output, back, squares.astype(np.float32))
+    return Given(output, back.astype(np.float32, copy=False), squares.astype(np.float32))
 
 
 def contributions(

@@ -84,7 +84,7 @@ class MovedRows:
         parts = []
         for block in _blocks(asked, count, m):
             if self.how == MOVED:
-                weights = self._weights(input, layer, tower, wanted.tolist(), block)
+                weights = self._weights(input, layer, tower, wanted.tolist(), block.tolist())
                 part = norms(weights, values, projection, wanted.tolist(), group)
             else:
                 weights, given = self._given(input, layer, name, wanted, block, values)

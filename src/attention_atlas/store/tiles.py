@@ -63,7 +63,7 @@ class HeadOverview:
 
     def sinks(self) -> list[int]:
         """Return the keys that are sinks of this head, by the rule of `sinks.py`."""
-        return sinks_of(self.column_mass).tolist()
+        return [int(key) for key in sinks_of(self.column_mass)]
 
 
 class Pyramid:

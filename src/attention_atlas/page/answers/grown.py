@@ -32,7 +32,7 @@ class Grown(StoredAtlas):
         self.edited = EditedInputs()
 
     @property
-    def output(self) -> Output:  # type: ignore[override]
+    def output(self) -> Output:
         return self.base.output
 
     def __len__(self) -> int:

@@ -47,7 +47,7 @@ def layer_mass(
         prefix = tower.name if len(subject.towers) > 1 else ""
         seen = subject.seen(input, str(Head(prefix, layer.layer, 0)), range(n), range(m))
     else:
-        seen = (weights > 0).any(0)
+        seen = np.asarray((weights > 0).any(0))
     return column_mass(weights, seen), even_mass(seen)
 
 

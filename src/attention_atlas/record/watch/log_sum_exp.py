@@ -105,4 +105,4 @@ def all_rows_seen(lse: Tensor) -> bool:
     if not lse.numel():
         return True
     low, high = torch.stack(torch.aminmax(lse)).tolist()  # NaN if one of them is
-    return low > _LOWEST and high < math.inf
+    return bool(low > _LOWEST and high < math.inf)

@@ -5,7 +5,7 @@ batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, 
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -155,7 +155,8 @@ class ShardRun:
             self.stack.numbers = tuple(number for number, _ in batch)
             self.stack.own = frozen(self.stack.numbers, self.corpus.given)
         self.light.told = any(number in self.plan.cut for number, _ in batch)
-        with nullcontext([]) if self.final is None else final_scales(*self.final) as self.scales:
+        none: AbstractContextManager[list[Tensor]] = nullcontext([])
+        with none if self.final is None else final_scales(*self.final) as self.scales:
             calls, streams = self._observe(tensors, items)
         if self.plan.capturing.generate:
             real = {}

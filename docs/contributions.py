@@ -93,7 +93,7 @@ def most(names: list[str]) -> str:
 
 
 def main() -> None:
-    panels = []
+    panels: list[str] = []
     for title, (model, tokenizer) in models().items():
         atlas = aa.capture(model, TEXTS, tokenizer, progress=False)
         rows = studied(atlas)

@@ -37,6 +37,7 @@ def test_wrong_structure_with_right_checksums_gives_errors_of_ours_alone(
     assert sum(row[REFUSED] for row in counts.values()) > 0
 
 
+@pytest.mark.full
 def test_calls_with_wrong_arguments_say_what_is_taken(attacked: Path) -> None:
     _, defects = run_calls(aa.open(attacked), small_model(), FEW)
     assert defects == []

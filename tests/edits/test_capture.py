@@ -42,7 +42,7 @@ def test_an_atlas_says_what_was_done(tmp_path: Path) -> None:
     assert atlas.receipt.exact and atlas.receipt.run_error is not None
     assert capture(gpt(), ()).edits == ()
     raw = json.loads((tmp_path / "x.atlas" / "atlas.json").read_text())
-    assert raw["format"] == 1
+    assert raw["format"] == 2
 
 
 @pytest.mark.parametrize("build", [gpt, llama])

@@ -74,6 +74,10 @@ def use(folder: Path, until_refused: bool = False) -> dict[str, Result]:
         "inputs": lambda: atlas.inputs().to_csv(), "tokens": lambda: atlas.tokens().to_csv(),
         "scores": lambda: _scores(atlas), "relations": lambda: _csv(atlas.relations()),
         "receipt": lambda: atlas.receipt.line + atlas.receipt.rows_line,
+        "output": lambda: [
+            atlas.output.projection(tower.name, layer.layer).matrix
+            for tower in atlas.towers for layer in tower.layers
+        ],
         "pictures": lambda: [atlas.picture(i).read_bytes() for i in range(len(atlas))],
     }  # fmt: skip
     for head in names:

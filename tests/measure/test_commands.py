@@ -102,7 +102,7 @@ def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The heads of builtin:gpt" in page and "L5H5" in page
     assert "<script" not in page and "http" not in page
-    assert page.count("<svg") == 19  # kinds, and the 18 scores that a causal model has
+    assert page.count("<svg") == 20  # kinds, and the 19 scores that a causal model has
 
 
 def test_the_report_is_printed_as_a_pdf(folder: Path, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ RIGHT = {
     "row": ["0"], "column": ["0", "position"], "without": ["sinks", "0,1"], "sampled": ["0", "1"],
     "picture": ["0"], "how": ["mean", "rollout", "L0H0"], "name": ["pca-2d"], "side": ["query"],
     "group": ["decoder"], "position": ["0", "3"], "stream": ["text"], "which": ["0", "0,1"],
-    "place": ["0"], "page": ["me"],
+    "place": ["0"], "page": ["me"], "map": ["pca-2d"], "direction": ["0"], "token": ["5"],
+    "against": ["6"],
 }  # fmt: skip
 VALUES: list[Any] = [
     None, True, 0, -1, 1, 3, 10**30, -(10**30), 1.5, 1e308, "", "x", "L0H0", "all", "pca", "umap",

@@ -74,7 +74,10 @@ def test_colours_of_kinds_are_written_nowhere_else() -> None:
 @pytest.mark.parametrize(
     ("picks", "sentence"),
     [
-        ({"view": "heads"}, "'view' of picks should be 'head', 'model', 'neuron', 'heat' or"),
+        (
+            {"view": "heads"},
+            "'view' of picks should be 'head', 'model', 'neuron', 'heat', 'logit' or",
+        ),
         ({"token": {"side": "kind", "position": 0}}, "'token.side' of picks should be"),
         ({"hidden": {"text": ["a"]}}, "'hidden.text.0' of picks should be a valid integer"),
         ({"threshold": float("nan")}, "picks cannot be read as JSON"),

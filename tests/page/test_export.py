@@ -29,7 +29,8 @@ def test_a_page_carries_its_overview_as_the_server_answers_it(
 ) -> None:
     carried = _carried(aa.head_view(seq2seq).save(tmp_path / "page.html"))
     towers = [f"edges/0/{name}" for name in ("encoder", "decoder", "cross")]
-    assert list(carried) == ["about", "input/0", *towers]
+    sinks = [path.replace("edges", "sinks") for path in towers]
+    assert list(carried) == ["about", "input/0", *towers, *sinks]
     answers = Answers(seq2seq)
     assert all(packet == answers.packet(path)[0] for path, packet in carried.items())
 
@@ -41,7 +42,8 @@ def test_a_large_page_opens_with_the_layer_that_it_shows(
     page = aa.head_view(gpt, layer=3).save(tmp_path / "page.html")
     carried = _carried(page)
     assert list(carried)[:3] == ["about", "input/0", "edges/0/decoder/3"]
-    assert set(list(carried)[3:]) == {"edges/0/decoder", "input/1", "edges/1/decoder"}
+    later = {"edges/0/decoder", "input/1", "edges/1/decoder", "sinks/0/decoder", "sinks/1/decoder"}
+    assert set(list(carried)[3:]) == later
     answers = Answers(gpt)
     assert all(packet == answers.packet(path)[0] for path, packet in carried.items())
     whole, one = (unpack(carried[f"edges/0/decoder{which}"])["weight"] for which in ("", "/3"))

@@ -409,7 +409,7 @@ def test_without_a_model_the_lab_says_how_to_attach_one(gpt: aa.Atlas) -> None:
 BAD: dict[str, tuple[Any, str]] = {
     "no head": ({"edit": "ablate", "heads": ["L9H0"]}, "there is no head L9H0; decoder has layers"),
     "no name": ({"edit": "ablate", "heads": ["5.1"]}, "no head is named '5.1'"),
-    "a number as heads": ({"edit": "ablate", "heads": 5}, "this is no edit of kind ablate"),
+    "a number as heads": ({"edit": "ablate", "heads": 5}, "heads is 5 (int); give a list"),
     "a long name": ({"edit": "ablate", "heads": ["L" + "9" * 5000 + "H0"]}, "cannot run with"),
     "no kind": ({"heads": ["L0H0"]}, "no edit is called 'None'; there are ablate"),
     "unknown kind": ({"edit": "explode", "heads": ["L0H0"]}, "no edit is called 'explode'"),
@@ -421,7 +421,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "ragged pattern": (
         {"edit": "pattern", "heads": ["L0H0"], "pattern": [[1.0], [0.5, 0.5]]},
-        "this is no edit of kind pattern",
+        "(list); give rows of weights",
     ),
     "small pattern": (
         {"edit": "pattern", "heads": ["L0H0"], "pattern": [[1.0, 0.0], [0.5, 0.5]]},
@@ -455,7 +455,7 @@ BAD: dict[str, tuple[Any, str]] = {
         {"edit": "ablate", "heads": ["all"], "positions": [1] * 30_000},
         "positions of an edit lists 30000 tokens and the input has",
     ),
-    "words as positions": ({"edit": "ablate", "heads": ["L0H0"], "positions": ["x"]}, "no edit of"),
+    "words as positions": ({"edit": "ablate", "heads": ["L0H0"], "positions": ["x"]}, "give a who"),
     "an odd seed": (
         {"edit": "ablate", "heads": ["L0H0"], "by": "resample", "seed": -1},
         "cannot run with these edits",

@@ -138,11 +138,11 @@ def test_an_interrupted_capture_resumes_with_its_scores(
 
     real, left = study.measure_contents, [2]
 
-    def stops(contents: Any, plan: Any) -> Any:
+    def stops(contents: Any, plan: Any, device: str) -> Any:
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
-        return real(contents, plan)
+        return real(contents, plan, device)
 
     monkeypatch.setattr(study, "measure_contents", stops)
     with pytest.raises(KeyboardInterrupt):

@@ -49,7 +49,7 @@ def test_a_set_sums_or_averages_its_rows_or_columns(
 def test_what_is_not_there_is_refused_with_a_sentence(
     seq2seq: aa.Atlas, asked: Callable[[aa.Atlas], Any], words: str
 ) -> None:
-    with pytest.raises(aa.PickError, match=words):
+    with pytest.raises(aa.AtlasError, match=words):
         asked(seq2seq)
 
 

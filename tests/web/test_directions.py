@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page, expect
 
 import attention_atlas as aa
+
+pytestmark = pytest.mark.full
 
 Open = Callable[..., Page]
 

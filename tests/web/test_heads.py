@@ -127,7 +127,7 @@ def test_on_the_card_no_interval_wraps_and_no_rank_is_cut_off(open_page: Open) -
     page.set_viewport_size({"width": 1440, "height": 900})
     side = page.get_by_test_id("inspector").bounding_box()
     rows = page.locator("[data-testid=card] .aa-scores tbody tr").all()
-    assert side is not None and len(rows) == 18
+    assert side is not None and len(rows) == 19
     for row in rows:
         rank = row.locator("td").last.bounding_box()
         assert rank is not None and rank["x"] + rank["width"] <= side["x"] + side["width"] - 10

@@ -178,7 +178,8 @@ def test_a_new_colour_changes_no_place(open_map: Open) -> None:
         page.get_by_test_id("colour").select_option(colour)
         settled(page)
         now = pixels(page)
-        assert (inked(now) == inked(before)).mean() > 0.999, colour
+        least = 0.99 if colour == "direction" else 0.999  # its middle is almost as light as paper
+        assert (inked(now) == inked(before)).mean() > least, colour
         assert all((now != other).any() for other in seen), colour
         seen.append(now)
         label = page.locator(f"option[value={colour}]").inner_text()

@@ -74,8 +74,7 @@ def test_every_view_of_the_text_tab_draws_contributions(
     canvas = page.locator("main canvas, canvas").first
     expect(canvas).to_be_visible()
     page.get_by_test_id("shown-weights").click()
-    page.wait_for_selector("html[data-state=ready]")
-    assert "shown=" not in page.url
+    page.wait_for_url(lambda url: "shown=" not in url)  # an address is written a moment later
 
 
 def test_the_logit_view_tells_heads_apart(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from playwright.sync_api import Page, expect
 
@@ -12,6 +13,8 @@ from attention_atlas.models.load import load
 from attention_atlas.page.hosts.launch import start
 from tests.atlases import OTHER, SENTENCE
 from tests.web.maps import eventually
+
+pytestmark = pytest.mark.full
 
 
 def _checkpoints(folder: Path) -> list[aa.Atlas]:

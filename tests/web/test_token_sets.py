@@ -12,6 +12,8 @@ import attention_atlas as aa
 from tests.tolerance import reading_tolerance
 from tests.web.test_page_lines import ink, told
 
+pytestmark = pytest.mark.full
+
 Open = Callable[..., Page]
 Subjects = dict[str, Any]
 TOGETHER: dict[str, Any] = {"mean": np.mean, "sum": np.sum}

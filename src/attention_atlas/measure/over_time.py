@@ -54,7 +54,7 @@ class HeadLines:
                 f"{x:.1f},{y:.1f}" for x, y in zip(steps, down[:, place], strict=True)
                 if np.isfinite(y)
             ]  # fmt: skip
-            look = 'stroke="#2B7BBA" stroke-width="2"' if head in named else 'stroke="#9a9fa8"'
+            look = 'stroke="#1b5e96" stroke-width="2"' if head in named else 'stroke="#9a9fa8"'
             parts.append(f'<polyline points="{" ".join(points)}" fill="none" {look}/>')
             if head in named and np.isfinite(down[-1, place]):
                 y = down[-1, place] + 4

@@ -92,10 +92,7 @@ def _check_options(options: dict[str, Any], inputs: int) -> None:
         value = options.get(name)
         _need(value is None or type(value) is kind, f"options.{name} is {ascii(value)[:40]}")
     correlations = (options.get("weight_correlation") or {}).values()
-    numbers = all(
-        isinstance(row, list) and all(isinstance(number, int | float) for number in row)
-        for row in correlations
-    )
+    numbers = all(isinstance(row, list) and all(map(_is_number, row)) for row in correlations)
     _need(numbers, "options.weight_correlation holds no numbers")
 
 
@@ -109,3 +106,8 @@ def _refuse_twice(names: Iterable[str], what: str) -> None:
 def _need(right: bool, otherwise: str) -> None:
     if not right:
         raise ValueError(otherwise)
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether a value of the manifest is a number, or the word for one that JSON lacks."""
+    return isinstance(value, int | float) or value in ("nan", "inf", "-inf")

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9]{1,32}")
 _GZIP = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 
 
-class Made(NamedTuple):
+class SentAnswer(NamedTuple):
     """An answer, which several requests may get."""
 
     content: bytes
@@ -38,7 +38,7 @@ class Made(NamedTuple):
         return Response(self.content, self.status, headers=headers, media_type=self.kind)
 
 
-Work = Callable[[], Made]
+Work = Callable[[], SentAnswer]
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Sender:
         """Answer a request for a packet; those who ask for the same one wait for the same work."""
         zips, kept = self._zips(request), self.answers.kept(path)
         if kept is not None and (not zips or len(kept) < SMALLEST):
-            return Made(kept).response()
+            return SentAnswer(kept).response()
         key, mine = (path, zips), False
         while True:
             shared = self._shared.get(key)
@@ -83,9 +83,9 @@ class Sender:
     async def action(self, request: Request, name: str, body: object) -> Response:
         """Answer a request for an action."""
 
-        def work() -> Made:
+        def work() -> SentAnswer:
             content, done = self.answers.perform(name, body)
-            return Made(content, 200 if done else 404)
+            return SentAnswer(content, 200 if done else 404)
 
         lane = self.answers.action_lane(name)
         if lane is None:
@@ -104,14 +104,14 @@ class Sender:
         return self._made(f"file {name}", content, 200, kind, self._zips(request)).response()
 
     def _enter(self, request: Request, path: str, zips: bool) -> Ticket:
-        def work() -> Made:
+        def work() -> SentAnswer:
             content, answered = self.answers.packet(path)
             return self._made(path, content, 200 if answered else 404, PACKET, zips)
 
         word = path.partition("/")[0]
         return self.queue.enter(self.answers.lane(path), work, page_of(request), word)
 
-    async def _answer(self, request: Request, shared: Shared) -> Made:
+    async def _answer(self, request: Request, shared: Shared) -> SentAnswer:
         """Wait for an answer; the work is given up when nobody is left who waits for it."""
         shared.waiting += 1
 
@@ -123,7 +123,7 @@ class Sender:
 
         listening = asyncio.create_task(listen())
         try:
-            made: Made = await asyncio.shield(asyncio.wrap_future(shared.ticket.future))
+            made: SentAnswer = await asyncio.shield(asyncio.wrap_future(shared.ticket.future))
             return made
         finally:
             listening.cancel()
@@ -132,10 +132,10 @@ class Sender:
     def _zips(self, request: Request) -> bool:
         return self._compressor is not None and "gzip" in request.headers.get("accept-encoding", "")
 
-    def _made(self, name: str, content: bytes, status: int, kind: str, zips: bool) -> Made:
+    def _made(self, name: str, content: bytes, status: int, kind: str, zips: bool) -> SentAnswer:
         if self._compressor is None or not zips or len(content) < SMALLEST:
-            return Made(content, status, kind)
-        return Made(self._compressor.compress(name, content), status, kind, True)
+            return SentAnswer(content, status, kind)
+        return SentAnswer(self._compressor.compress(name, content), status, kind, True)
 
 
 def page_of(request: Request) -> str:

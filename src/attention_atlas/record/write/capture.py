@@ -50,7 +50,7 @@ def capture(
     gguf_file: str | None = None,
     device_map: str | None = None,
     bits: int | None = None,
-    adapter: str | None = None,
+    adapter: str | Path | None = None,
     overwrite: bool = False,
     shard_bytes: int = SHARD_BYTES,
     edits: Any = (),
@@ -82,7 +82,14 @@ def capture(
         check_folder(Path(path))
     chosen_engine = find_engine(engine)
     loading = Loading(
-        device, dtype, revision, trust_remote_code, gguf_file, device_map, bits, adapter
+        device,
+        dtype,
+        revision,
+        trust_remote_code,
+        gguf_file,
+        device_map,
+        bits,
+        None if adapter is None else str(adapter),
     )
     loaded = load(model, tokenizer, **vars(loading))
     read = read_inputs(inputs, column=column, second_column=second_column, limit=limit, seed=seed)

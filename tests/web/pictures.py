@@ -20,6 +20,7 @@ from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.wire.about import About, InputLine, LayerInfo, TowerInfo
 from attention_atlas.page.wire.image import Gaze, Picture, PictureInfo
 from attention_atlas.page.wire.packing import Failure, pack
+from attention_atlas.page.wire.queue import Queued
 from attention_atlas.page.wire.text import Edges, InputInfo, Stream, TokenColumns
 
 Floats = npt.NDArray[np.float32]
@@ -138,7 +139,7 @@ class Scene:
         made: dict[str, Any] = {
             "about": self.about, "input": lambda _: self.input(), "edges": lambda *_: self.edges(),
             "gaze": lambda _, __, layer, how: self.gaze(layer, how),
-            "picture": lambda _, number: self.picture(number),
+            "picture": lambda _, number: self.picture(number), "queue": lambda _: Queued([]),
         }  # fmt: skip
         if word not in made:
             return pack(Failure(f"{word} is not planted"))

@@ -1,8 +1,10 @@
 """The page of a busy server: the place of one's work, a way to give it up; and a read-only one."""
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -69,9 +71,12 @@ def test_the_page_shows_its_place_in_the_queue_and_cancels(
 
 @pytest.mark.full
 def test_a_read_only_page_says_so_everywhere(
-    page: Page, built: None, subjects: dict[str, Any]
+    page: Page, built: None, subjects: dict[str, Any], tmp_path: Path
 ) -> None:
-    with start([subjects["gpt"]], port=0, read_only=True) as server:
+    unmeasured = shutil.ignore_patterns("scores.parquet", "kinds.parquet")
+    shutil.copytree(subjects["gpt"].path, tmp_path / "gpt.atlas", ignore=unmeasured)
+    atlas = aa.open(tmp_path / "gpt.atlas")
+    with start([atlas], port=0, read_only=True) as server:
         page.goto(server.url + "#tab=map")
         expect(page.get_by_test_id("read-only")).to_have_text("read-only", timeout=PATIENCE)
         expect(page.get_by_test_id("no-maps")).to_contain_text("This server is read-only")

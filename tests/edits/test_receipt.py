@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +17,9 @@ from attention_atlas.edits.anatomy import Anatomy
 from attention_atlas.edits.apply import editing
 from attention_atlas.edits.bind import bind
 from attention_atlas.edits.edit import Edit
+from attention_atlas.edits.prove.case import Case
 from attention_atlas.edits.prove.receipt import edit_receipt
+from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.load import Loaded
 from tests.edits.shapes import split
 from tests.record.zoo import ZOO
@@ -74,6 +77,31 @@ def _cutting(heads: int, cut: tuple[int, ...], inputs: tuple[int, ...] | None) -
         return (whole, *output[1:]) if isinstance(output, tuple) else whole
 
     return hook
+
+
+def test_no_other_thread_runs_the_model_while_a_hook_of_the_receipt_is_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another person's edit once ran with a layer zeroed."""
+    model, items = loaded("GPT-2")
+    seen: list[bool] = []
+    real = Case.at
+
+    def could_run() -> bool:
+        free = EXCLUSIVE.acquire(blocking=False)
+        if free:
+            EXCLUSIVE.release()
+        return free
+
+    def at(case: Case, *args: Any) -> Any:
+        if any(module._forward_pre_hooks for module in case.loaded.model.modules()):
+            with ThreadPoolExecutor(1) as other:
+                seen.append(other.submit(could_run).result())
+        return real(case, *args)
+
+    monkeypatch.setattr(Case, "at", at)
+    assert edit_receipt(model, items).holds
+    assert seen and not any(seen)
 
 
 def test_the_command_prints_the_receipt() -> None:

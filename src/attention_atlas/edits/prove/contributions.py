@@ -16,6 +16,7 @@ from attention_atlas.edits.prove.case import Case
 from attention_atlas.edits.prove.found import Found, bound, over_layers
 from attention_atlas.edits.prove.projection import Projection, Ran, find_projection
 from attention_atlas.edits.scale import scale
+from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import ModelError
 
 
@@ -47,11 +48,12 @@ def _all_ablated(case: Case, layer: ModelLayer) -> float:
     def zeros(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return args[0].masked_fill(projection.moved, 0), *args[1:]
 
-    hook = projection.module.register_forward_pre_hook(zeros)
-    try:
-        zeroed = _gave(case.at(layer, []), projection.module).flatten()
-    finally:
-        hook.remove()
+    with EXCLUSIVE:  # another thread's pass must not meet this hook
+        hook = projection.module.register_forward_pre_hook(zeros)
+        try:
+            zeroed = _gave(case.at(layer, []), projection.module).flatten()
+        finally:
+            hook.remove()
     return float((nothing - zeroed).abs().max()) / float(whole.abs().max())
 
 

@@ -38,6 +38,7 @@ def test_the_maps_are_small() -> None:
     assert sum(file.stat().st_size for file in demo.DATA.iterdir()) < LARGEST
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(len(demo.MODELS)))
 def test_the_maps_are_of_the_vectors_that_are_captured(
     atlases: list[StoredAtlas], number: int

@@ -29,6 +29,7 @@ def test_bytes_changed_in_any_file_are_noticed(attacked: Path, tmp_path: Path) -
     assert sum(row[REFUSED] for row in counts.values()) == count
 
 
+@pytest.mark.full
 def test_wrong_structure_with_right_checksums_gives_errors_of_ours_alone(
     attacked: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ def receipt_of(name: str) -> EditReceipt:
     return edit_receipt(Loaded(ZOO[name].build(), None, name, None), items)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", some(name for name in ZOO if name not in NOT_EXACT))
 def test_no_ops_change_no_bit_and_all_that_can_be_shown_holds(name: str) -> None:
     receipt = receipt_of(name)

@@ -33,12 +33,12 @@ def test_a_step_of_umap_pushes_each_crowd_as_if_it_were_alone(crowds: tuple[int,
     for size in crowds:
         part = axes[:, :, first : first + size]
         alone = torch.zeros_like(part)
-        for by in shift:
+        for by in (*shift, *(-by for by in shift)):
             gap = part - part.roll(-by, 2)
             square = gap.square().sum(0)
             force = 2 * gap / ((square + 1e-3) * (1 + course.curve[0] * square))
-            alone += force.clamp(-umap.FORCE, umap.FORCE)
-        bound = 20 * unit() * len(shift) * umap.FORCE  # of some twenty roundings each
+            alone += force.clamp(-umap.FORCE, umap.FORCE) * course.felt
+        bound = 20 * unit() * 2 * len(shift) * umap.FORCE  # of some twenty roundings each
         assert (pushed[:, :, first : first + size] - alone).abs().max() < bound
         first += size
 

@@ -47,6 +47,7 @@ def divergence(graph: Graph, places: Tensor) -> float:
     return float((p * (p.clamp_min(1e-300).log() + square.log1p())).sum() + z.log())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_the_divergence_of_tsne_is_at_most_3_percent_above_open_tsnes(
     name: str, cases: dict[str, Tensor]

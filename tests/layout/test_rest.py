@@ -232,6 +232,7 @@ def test_a_field_that_is_linear_is_read_exactly(dims: int) -> None:
     assert field.pushes.shape == (2, NODES[dims] ** dims, dims)
 
 
+@pytest.mark.full
 def test_left_out_points_keep_their_neighbours_as_well_by_the_mesh(minilm: Dots) -> None:
     points = joined(minilm)
     order = torch.randperm(points.shape[1], generator=torch.Generator().manual_seed(0))

@@ -76,6 +76,7 @@ def test_a_killed_layout_goes_on_where_it_stopped(
     assert len(calls) == 1 + len(atlas.heads())  # only the one that died is made again
 
 
+@pytest.mark.full
 def test_processes_give_the_same_map_as_one(atlas: Atlas, tmp_path: Path) -> None:
     alone = layout_atlas(atlas, Options("pca"), progress=False, engine=Local(1))
     path = atlas.path / "layouts" / "pca-2d.safetensors"

@@ -60,6 +60,7 @@ def test_blocks_are_dealt_out_as_the_whole_would_be(rows: int) -> None:
     assert (np.concatenate(parts, 1) == expected).all()
 
 
+@pytest.mark.full
 def test_a_long_input_never_costs_all_its_pairs() -> None:
     """The most that all measures hold of 2,000 tokens is less than one head's N × N weights."""
     n, step = 2000, 25

@@ -83,6 +83,7 @@ def test_two_atlases_are_compared(folder: Path, capsys: Captured) -> None:
     assert "RI" in out and "least alike first" in out and "from itself: 0.000" in out
 
 
+@pytest.mark.full
 def test_a_comparison_is_saved_as_one_page(folder: Path, tmp_path: Path, capsys: Captured) -> None:
     other = tmp_path / "bert.atlas"
     aa.capture("builtin:bert", [OTHER], path=other, progress=False)
@@ -105,6 +106,7 @@ def test_the_report_is_one_page_that_loads_nothing_and_escapes_what_it_shows(
     assert page.count("<svg") == 20  # kinds, and the 19 scores that a causal model has
 
 
+@pytest.mark.full
 def test_the_report_is_printed_as_a_pdf(folder: Path, tmp_path: Path) -> None:
     assert run("report", str(folder), str(tmp_path / "report.pdf")) == 0
     content = (tmp_path / "report.pdf").read_bytes()

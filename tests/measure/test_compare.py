@@ -102,6 +102,7 @@ def test_a_model_compared_with_itself_finds_each_head_again(gpt: aa.Atlas) -> No
     assert made.names == ("builtin:gpt (gpt.atlas) (0)", "builtin:gpt (gpt.atlas) (1)")
 
 
+@pytest.mark.full
 def test_heads_of_two_models_are_as_far_apart_as_scipy_says(gpt: aa.Atlas, tmp_path: Path) -> None:
     other = aa.capture("builtin:gpt", TEXTS[1:], path=tmp_path / "o.atlas", progress=False)
     made = aa.compare(gpt, other)

@@ -13,6 +13,7 @@ from tests.measure.patterns import DRAWN, draw_page, random_attention
 DRAWS = 2000
 
 
+@pytest.mark.full
 def test_at_least_95_in_100_planted_patterns_get_their_name() -> None:
     dice = np.random.default_rng(20240)
     right: Counter[str] = Counter()
@@ -25,6 +26,7 @@ def test_at_least_95_in_100_planted_patterns_get_their_name() -> None:
     assert min(right.values()) >= 0.85 * DRAWS / len(DRAWN), right
 
 
+@pytest.mark.full
 def test_random_attention_gets_no_confident_label() -> None:
     dice = np.random.default_rng(7)
     for _ in range(500):

@@ -32,6 +32,7 @@ def measured(gpt: Loaded, tmp_path_factory: pytest.TempPathFactory) -> aa.Atlas:
     return atlas
 
 
+@pytest.mark.full
 def test_the_previous_token_and_the_induction_head_are_found(measured: aa.Atlas) -> None:
     heads: Any = measured.heads().set_index("head")
     scores = measured.scores()
@@ -66,6 +67,7 @@ def loss_without(loaded: Loaded, head: str, inputs: list[torch.Tensor]) -> float
             weight[own] = before
 
 
+@pytest.mark.full
 def test_without_the_induction_head_repetition_is_lost_more_than_without_random_heads(
     gpt: Loaded, measured: aa.Atlas
 ) -> None:

@@ -59,6 +59,7 @@ def test_lines_are_the_scores_of_each_checkpoint_and_its_distance_from_the_first
     assert drawing.count("<polyline") == len(away.heads) == 36
 
 
+@pytest.mark.full
 def test_an_adapter_changes_heads_from_its_layer_on(tmp_path: Path) -> None:
     peft = pytest.importorskip("peft")
     loaded = load("builtin:gpt")

@@ -97,6 +97,7 @@ def test_scores_of_real_weights_equal_the_plain_ones_over_the_corpus(atlas: aa.A
         assert row["n"] == np.isfinite(plain).sum()
 
 
+@pytest.mark.full
 def test_chance_of_a_previous_token_head_is_one_over_the_keys_it_sees() -> None:
     n = 6
     weights = np.zeros((1, n, n), np.float32)

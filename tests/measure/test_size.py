@@ -117,6 +117,7 @@ def shuffled_by_hand(block: RowBlock, dice: np.random.Generator) -> RowBlock:
     return block.of(weights)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SHUFFLED)
 @pytest.mark.parametrize("sink", [0.0, 0.4])
 @pytest.mark.parametrize("causal", [True, False])
@@ -222,6 +223,7 @@ def test_scores_of_drawn_rows_are_the_plain_ones_of_these_rows() -> None:
     assert got.scores[names.index("importance")] == pytest.approx(weights.max((1, 2)), abs=off)
 
 
+@pytest.mark.full
 def test_an_atlas_says_how_many_rows_of_long_inputs_were_measured(tmp_path: Any) -> None:
     texts: list[Any] = [atlases.SENTENCE, "Yes."]
     atlas = aa.capture("builtin:gpt", texts, path=tmp_path / "rows.atlas", progress=False)
@@ -237,6 +239,7 @@ def test_an_atlas_says_how_many_rows_of_long_inputs_were_measured(tmp_path: Any)
     assert whole.table.equals(measure_atlas(atlas, progress=False, machine=some).table)
 
 
+@pytest.mark.full
 def test_threads_change_no_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     atlas = aa.capture("builtin:gpt", atlases.SENTENCE, path=tmp_path / "x.atlas", progress=False)
     alone = Meter(atlas).shard(0)

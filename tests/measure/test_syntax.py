@@ -125,6 +125,7 @@ def plain_relation(
     return fine, could, by_offset
 
 
+@pytest.mark.full
 def test_every_relation_of_every_head_is_what_loops_find(atlas: aa.Atlas) -> None:
     table: Any = atlas.relations()
     assert {"det", "nsubj", "obj", "iobj", "nmod", "amod", "cc", "conj"} >= set(table["relation"])
@@ -229,6 +230,7 @@ def test_the_best_head_of_each_relation_comes_once(atlas: aa.Atlas) -> None:
     assert best["above"].is_monotonic_decreasing
 
 
+@pytest.mark.full
 def test_measuring_anew_without_trees_forgets_them(atlas: aa.Atlas, file: Path) -> None:
     atlas.measure(again=True, progress=False)
     assert atlas.relations() is None and "syntax" not in atlas.heads().columns
@@ -249,6 +251,7 @@ def test_relations_are_listed_on_the_command_line(atlas: aa.Atlas, capsys: Captu
     assert first["above"] == pytest.approx(best["above"]) and first["above"] > 0
 
 
+@pytest.mark.full
 def test_without_trees_the_command_line_says_how_to_give_them(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -258,6 +261,7 @@ def test_without_trees_the_command_line_says_how_to_give_them(
     assert "attention-atlas measure x.atlas --conllu FILE" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_the_report_and_the_card_tell_of_relations(atlas: aa.Atlas, tmp_path: Path) -> None:
     table: Any = atlas.relations()
     best: Any = best_heads(table).iloc[0]

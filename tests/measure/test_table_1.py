@@ -72,6 +72,7 @@ def test_the_printed_table_is_that_of_the_models_own_attention(name: str) -> Non
         assert chosen[2] > 0.05
 
 
+@pytest.mark.full
 def test_what_we_compute_today_is_what_the_page_prints() -> None:
     atlas = aa.capture("builtin:bert", SENTENCE, progress=False)
     made = importance_table(atlas.measure(progress=False))["all heads"]

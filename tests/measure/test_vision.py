@@ -50,6 +50,7 @@ def ranking(atlas: aa.Atlas, score: str) -> "list[tuple[str, float]]":
     return list(zip(frame["head"], frame[score], strict=True))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("kind", "score", "head", "least"),
     [

@@ -39,6 +39,7 @@ def adapter(tmp_path: Path, llama: Path) -> Path:
     return tmp_path / "lora"
 
 
+@pytest.mark.full
 def test_a_model_that_transformers_spreads_is_captured_as_if_it_were_not(llama: Path) -> None:
     plain = aa.capture(llama, TEXTS, device="cpu", progress=False)
     spread = aa.capture(llama, TEXTS, device="cpu", device_map="auto", progress=False)
@@ -46,6 +47,7 @@ def test_a_model_that_transformers_spreads_is_captured_as_if_it_were_not(llama: 
     assert np.array_equal(plain.weights(0, "L1H3"), spread.weights(0, "L1H3"))
 
 
+@pytest.mark.full
 def test_a_model_with_layers_on_disk_is_captured_as_if_it_were_in_memory(
     llama: Path, tmp_path: Path
 ) -> None:
@@ -62,6 +64,7 @@ def test_a_model_with_layers_on_disk_is_captured_as_if_it_were_in_memory(
     assert np.array_equal(plain.weights(0, "L1H3"), atlas.weights(0, "L1H3"))
 
 
+@pytest.mark.full
 def test_an_adapter_by_name_attends_as_a_model_with_the_adapter_merged_into_it(
     llama: Path, adapter: Path
 ) -> None:
@@ -79,6 +82,7 @@ def test_an_adapter_by_name_attends_as_a_model_with_the_adapter_merged_into_it(
     assert np.abs(without.weights(0, "L1H3") - wanted.weights(0, "L1H3")).max() > 50 * difference
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("bits", [8, 4])
 def test_weights_of_few_bits_are_captured_exactly(llama: Path, bits: int) -> None:
     pytest.importorskip("bitsandbytes")

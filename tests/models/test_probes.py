@@ -26,6 +26,7 @@ def cell(folder: Path, row: pd.Series) -> "np.ndarray[tuple[int, ...], np.dtype[
     return np.asarray(part.mean((0, 1)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", PROBES)
 def test_the_command_writes_pictures_and_a_row_for_each_of_their_cells(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -85,6 +86,7 @@ def test_values_of_a_patch_are_means_over_its_box() -> None:
     assert found["known shape"] == ["disc", "ground", None]
 
 
+@pytest.mark.full
 def test_a_captured_folder_of_probes_gives_its_values_to_the_patches(tmp_path: Path) -> None:
     write_probes("brightness", tmp_path / "p", 112)
     model = hf.ViTModel(hf.ViTConfig(**WIDTH, image_size=28, patch_size=4)).eval()

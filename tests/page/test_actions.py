@@ -190,6 +190,7 @@ def test_a_new_text_is_read_and_answers_like_any_other_input(gpt: aa.Atlas, live
     assert len(aa.open(gpt.path)) == len(TEXTS), "the folder itself does not change"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("map", ["pca-2d", "umap-2d"])
 def test_an_old_text_added_again_lies_where_it_lay(gpt: aa.Atlas, live: Answers, map: str) -> None:
     """A text of the atlas, so that we know where its points belong."""
@@ -239,6 +240,7 @@ def test_an_input_of_the_map_is_no_extra(live: Answers) -> None:
         assert live.packet(f"extra/pca-2d/decoder/{number}")[1] is False
 
 
+@pytest.mark.full
 def test_another_model_is_found_out(gpt: aa.Atlas) -> None:
     LiveModel("builtin:gpt").check(gpt)
     with pytest.raises(ModelError, match="builtin:bert is not the model of this atlas"):

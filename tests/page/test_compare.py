@@ -90,6 +90,7 @@ def test_an_atlas_alone_has_nothing_to_compare_with(served: list[Answers]) -> No
     assert "there are none" in told["error"]
 
 
+@pytest.mark.full
 def test_a_large_atlas_that_was_not_measured_is_left_to_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_large_atlas_that_was_not_measured_is_left_to_the_command_line(
     assert "run: attention-atlas measure" in unpack(fresh[0].packet("compare/0")[0])["error"]
 
 
+@pytest.mark.full
 def test_pictures_cannot_be_compared_and_it_is_said(tmp_path: Path) -> None:
     from PIL import Image
 

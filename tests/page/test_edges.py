@@ -95,6 +95,7 @@ def test_a_short_input_travels_whole() -> None:
     )
 
 
+@pytest.mark.full
 @settings(deadline=None, max_examples=3)
 @given(st.integers(0, 100))
 def test_twelve_by_twelve_heads_at_512_tokens_stay_under_six_megabytes(seed: int) -> None:

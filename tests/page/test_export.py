@@ -52,6 +52,7 @@ def test_a_large_page_opens_with_the_layer_that_it_shows(
     assert "edges/0/decoder/0" not in every  # all layers are shown at once
 
 
+@pytest.mark.full
 def test_an_exact_page_carries_rows_and_vectors(
     gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_an_exact_page_carries_rows_and_vectors(
             assert f"vectors/{number}/{head}" in carried
 
 
+@pytest.mark.full
 def test_long_rows_come_in_the_ranges_that_the_page_asks_for(
     gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_large_atlas_says_how_to_measure_it(
     assert "attention-atlas measure gpt.atlas" in unpack(fresh.packet("heads")[0])["error"]
 
 
+@pytest.mark.full
 def test_a_saved_page_of_a_measured_atlas_carries_its_heads(answers: Answers) -> None:
     assert answers.packet("heads")[1]
     page = b"".join(page_pieces(answers.session.subject, {}))

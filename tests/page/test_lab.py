@@ -266,6 +266,7 @@ def test_an_edit_runs_the_edited_layer_and_those_after_it_alone(gpt: aa.Atlas) -
 # Copying ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_without_its_induction_head_the_model_no_longer_copies_as_the_lab_shows() -> None:
     """Random tokens twice: in the second copy the next token is known, unless L4H5 is ablated."""
     loaded = load("builtin:gpt")
@@ -358,6 +359,7 @@ def test_only_the_latest_edited_inputs_are_kept(
 # The receipt --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_edit_receipt_is_that_of_check_and_is_made_once(live: Answers) -> None:
     end = time.monotonic() + 300
     while not (proofs := told(live.packet("edit_receipt")))["done"]:
@@ -490,6 +492,7 @@ def test_a_bad_request_is_refused_in_one_sentence(live: Answers, body: Any, sent
     assert sentence in said and "\n" not in said
 
 
+@pytest.mark.full
 def test_thirty_thousand_lines_are_masked_without_a_freeze(live: Answers) -> None:
     edges = [[query, 0] for query in range(1, 10)] * 3_333
     began = time.monotonic()

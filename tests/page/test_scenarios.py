@@ -58,6 +58,7 @@ def along(points: Any) -> Any:
     return apart[end]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("map", MAPS)
 def test_a_position_head_is_a_curve_in_the_order_of_positions(ask: Ask, map: str) -> None:
     position = ask(f"points/{map}/decoder")["position"]

@@ -35,6 +35,7 @@ def without_pooler(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_killed_capture_of_it_resumes_and_a_whole_one_opens(
     without_pooler: Path, tmp_path: Path
 ) -> None:

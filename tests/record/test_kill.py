@@ -62,6 +62,7 @@ def wait_until(condition: Callable[[], bool], process: ForkServerProcess) -> Non
     pytest.fail("the capture never got that far")
 
 
+@pytest.mark.full
 def test_killed_and_resumed_is_byte_for_byte_what_was_never_disturbed(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(SENTENCES))

@@ -128,6 +128,7 @@ def test_a_picture_cut_in_the_middle_has_boxes_only_there() -> None:
     assert box[3, 3] == pytest.approx([64 / 96, 0.75, 80 / 96, 1], abs=0.004)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [hf.SwinConfig, hf.Swinv2Config], ids=["Swin", "Swin v2"])
 @pytest.mark.parametrize(("height", "width"), [(32, 32), (32, 48)])
 def test_windows_shifted_windows_and_merged_patches_sit_where_they_show(

@@ -112,6 +112,7 @@ def streams(atlas: aa.Atlas) -> dict[str, str]:
     return {tower.name: tower.layers[0].queries for tower in atlas.towers}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MODELS)
 def test_tiles_merged_patches_and_placeholders_change_where_the_picture_does(name: str) -> None:
     make, size, *counts = MODELS[name]

@@ -10,6 +10,7 @@ import attention_atlas as aa
 from tests.web.maps import GREEN, PINK, SEEN, pixels, settled
 
 
+@pytest.mark.full
 def test_a_saved_map_that_opens_at_once_is_drawn_in_full(
     mapped: dict[str, aa.Atlas], page: Page, tmp_path: Path
 ) -> None:
@@ -21,6 +22,7 @@ def test_a_saved_map_that_opens_at_once_is_drawn_in_full(
     page.wait_for_selector("html[data-state=ready]", timeout=10_000)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("colour", [None, "norm", "position"])
 def test_a_matrix_view_opens_with_its_colour_chosen_and_its_points_coloured(
     colour: str | None, mapped: dict[str, aa.Atlas], page: Page, tmp_path: Path

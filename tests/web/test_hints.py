@@ -53,6 +53,7 @@ def first_visit(page: Page, page_url: Address, map_url: Address) -> Callable[[st
     return go
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size['width']}x{size['height']}")
 @pytest.mark.parametrize("tab", TABS)
 def test_hints_cover_nothing(

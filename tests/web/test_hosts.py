@@ -115,6 +115,7 @@ Object.defineProperty(HTMLCanvasElement.prototype, "width", {
 """
 
 
+@pytest.mark.full
 def test_a_saved_neuron_view_opens_on_its_neurons(
     page: Page, subjects: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_saved_neuron_view_opens_on_its_neurons(
     assert page.evaluate("attentionAtlas.picks().heads") == ["L2H1"]
 
 
+@pytest.mark.full
 def test_a_static_folder_works_on_a_plain_web_server(
     page: Page, subjects: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -157,6 +159,7 @@ def test_a_static_folder_works_on_a_plain_web_server(
 # A figure ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("view", ["head_view", "model_view", "neuron_view"])
 def test_a_figure_is_vector_text_and_opens_on_its_own(
     view: str, page: Page, subjects: dict[str, Any], tmp_path: Path
@@ -277,6 +280,7 @@ def _notebook(*cells: str) -> str:
     return json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
 
 
+@pytest.mark.full
 def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     lab: tuple[str, Path], browser: Browser, subjects: dict[str, Any]
 ) -> None:

@@ -181,6 +181,7 @@ def test_hiding_a_token_changes_lines_and_predictions_and_undo_and_link_bring_th
     expect(page.get_by_test_id("edit-receipt")).to_contain_text("✓ edits are", timeout=60_000)
 
 
+@pytest.mark.full
 def test_without_the_induction_head_the_bars_show_that_copying_is_lost(visit: Open) -> None:
     page = visit("tab=lab&input=1&heads=L4H5")
     window = token(" window")
@@ -207,6 +208,7 @@ def test_without_the_induction_head_the_bars_show_that_copying_is_lost(visit: Op
     expect(page.get_by_test_id("written-after").locator("mark")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_slider_scales_a_head_and_one_drag_is_one_step_of_undo(visit: Open) -> None:
     page = visit("tab=lab&input=1&heads=L4H5")
     page.get_by_test_id("draft-kind").select_option("scale")
@@ -237,6 +239,7 @@ def test_an_edit_of_a_token_stays_listed_but_says_that_it_is_for_another_input(
     expect(page.get_by_test_id("verdict")).to_be_visible()
 
 
+@pytest.mark.full
 def test_one_click_on_a_card_tests_the_label_of_its_head(visit: Open, atlas: aa.Atlas) -> None:
     kinds = measured(atlas)[1].kinds.sort_values("margin")
     sure, other = kinds.iloc[-1], kinds.iloc[-2]
@@ -292,6 +295,7 @@ def test_the_keyboard_alone_edits_a_line(visit: Open) -> None:
     expect(page.get_by_test_id("lines-2")).to_contain_text("after − before")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("hash", "target", "offer"),
     [

@@ -48,6 +48,7 @@ def visit(page: Page, served: str) -> Open:
     return go
 
 
+@pytest.mark.full
 def test_a_patch_is_hidden_and_the_picture_shows_where_attention_went(visit: Open) -> None:
     page = visit("0/#tab=image&heads=L2H3")
     box = page.get_by_test_id("image-canvas").bounding_box()
@@ -71,6 +72,7 @@ def test_a_patch_is_hidden_and_the_picture_shows_where_attention_went(visit: Ope
     expect(page.get_by_test_id("bars")).to_be_visible()
 
 
+@pytest.mark.full
 def test_a_right_click_on_the_map_edits_a_head_or_the_token_of_a_point(
     visit: Open, mapped: dict[str, Any]
 ) -> None:

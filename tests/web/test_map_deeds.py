@@ -35,6 +35,7 @@ def visit(page: Page, served: str) -> Callable[[str], Page]:
     return go
 
 
+@pytest.mark.full
 def test_an_atlas_without_maps_offers_to_compute_them(visit: Callable[[str], Page]) -> None:
     page = visit("1/")
     page.get_by_test_id("tab-map").click()
@@ -49,6 +50,7 @@ def test_an_atlas_without_maps_offers_to_compute_them(visit: Callable[[str], Pag
     assert picks(page)["map"] == "pca-2d"
 
 
+@pytest.mark.full
 def test_a_new_text_appears_on_the_map_and_can_be_searched(visit: Callable[[str], Page]) -> None:
     page = visit("0/#tab=map")
     settled(page)
@@ -69,6 +71,7 @@ def test_a_new_text_appears_on_the_map_and_can_be_searched(visit: Callable[[str]
     expect(page.get_by_test_id("input").locator("option")).to_have_count(before + 1)
 
 
+@pytest.mark.full
 def test_two_atlases_open_together_never_mix(visit: Callable[[str], Page]) -> None:
     page = visit("#tab=map")
     expect(page.get_by_test_id("model")).to_have_text("builtin:gpt")

@@ -83,6 +83,7 @@ LOST = """() => document.querySelector('[data-testid=map-canvas]').getContext('w
   .isContextLost()"""
 
 
+@pytest.mark.full
 def test_the_wheel_goes_into_the_head_under_the_cursor_and_out_again_without_a_jump(
     open_map: Open,
 ) -> None:
@@ -135,6 +136,7 @@ def test_click_arrows_enter_and_escape_walk_over_heads(open_map: Open) -> None:
     assert picks(page)["mapHead"] is None
 
 
+@pytest.mark.full
 def test_a_link_brings_the_view_back_and_back_undoes_a_step(open_map: Open) -> None:
     page = open_map("gpt-map")
     page.get_by_test_id("colour").select_option("mod5")
@@ -170,6 +172,7 @@ def mapped_colours(page: Page) -> list[str]:
     return names
 
 
+@pytest.mark.full
 def test_a_new_colour_changes_no_place(open_map: Open) -> None:
     page = open_map("gpt-map")
     before = pixels(page)
@@ -265,6 +268,7 @@ def test_projection_and_dimensions_change_all_heads_at_once(open_map: Open) -> N
     assert (pixels(other) != before).any()
 
 
+@pytest.mark.full
 def test_a_lost_picture_comes_back(open_map: Open) -> None:
     page = open_map("gpt-map", "colour=position")
     before = pixels(page)

@@ -164,6 +164,7 @@ def test_from_a_point_to_lines_and_neurons_in_one_click_and_back(
     assert picks(page)["token"]["position"] == 3
 
 
+@pytest.mark.full
 def test_dots_grow_with_their_vectors_and_lengths_can_be_read(
     open_map: Open, mapped: Mapped
 ) -> None:
@@ -216,6 +217,7 @@ def test_names_can_be_shown_and_fidelity_is_told_with_its_meaning(
     eventually(page, lambda: page.evaluate(over) == bare)
 
 
+@pytest.mark.full
 def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: Open) -> None:
     page = open_map("gpt-map", f"tab=map&map=pca-3d&mapHead={HEAD}")
     before, start = pixels(page), page.url
@@ -240,6 +242,7 @@ def test_a_solid_map_turns_under_the_hand_and_still_names_its_points(open_map: O
     assert (pixels(page) == after).mean() > 0.98
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_narrow_windows_and_both_themes_keep_the_map_in_view(theme: str, open_map: Open) -> None:
     page = open_map("gpt-map", f"theme={theme}")

@@ -13,6 +13,7 @@ Open = Callable[..., Page]
 MARKS = {"L0H0": "●", "L0H1": "◐", "L0H2": "○"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(
     ("head", "grade", "badge", "words"),

@@ -57,6 +57,7 @@ def with_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / hatch_build.STATIC
 
 
+@pytest.mark.full
 def test_a_new_tab_is_a_folder_and_a_line(
     page: Page, page_url: Callable[..., str], with_words: Path
 ) -> None:

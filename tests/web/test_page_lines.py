@@ -127,6 +127,7 @@ def test_a_line_under_the_cursor_says_its_number(open_page: Open, subjects: Subj
     assert float(tip.locator(".aa-number").inner_text()) > 0.01
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("filter", ["aa", "ab", "ba", "bb"])
 def test_sentences_of_a_pair_are_filtered(filter: str, open_page: Open, subjects: Subjects) -> None:
     page = open_page("pair", "heads=L2H3")

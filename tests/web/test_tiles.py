@@ -162,6 +162,7 @@ def test_the_whole_input_is_drawn_as_its_pooled_weights(open_long: Open, weights
     assert_coloured(colours_at(page, middles), mass[cells[:, 0], cells[:, 1]] / 16)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("head", ["L0H0", "L0H1"])
 def test_zoomed_in_every_weight_is_the_atlass_own(
     head: str, open_long: Open, weights: Weights
@@ -194,6 +195,7 @@ def test_the_cursor_tells_tokens_positions_weight_and_the_text_around(
     expect(page.get_by_test_id("text-key").locator("mark")).to_have_text(tokens[column])
 
 
+@pytest.mark.full
 def test_a_pooled_cell_tells_its_span_and_what_is_in_it(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H3")
     strongest, mass = pooled(weights("L0H3"), 4)
@@ -222,6 +224,7 @@ def test_a_first_overview_says_that_it_is_sampled_until_the_exact_one_is_there(
     expect(page.get_by_test_id("sampled")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_coarser_tiles_stand_in_until_finer_ones_come(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H0")
     held: list[Route] = []
@@ -256,6 +259,7 @@ def test_requests_of_tiles_out_of_view_are_dropped(open_long: Open) -> None:
     page.wait_for_selector(READY)
 
 
+@pytest.mark.full
 def test_wheel_drag_double_click_and_keys_move_the_map(open_long: Open) -> None:
     page = open_long("view=heat&heads=L0H1")
     x, y = (round(place) for place in place_of(page, 2000, 1000))
@@ -334,6 +338,7 @@ def test_a_token_is_found_by_word_and_by_number(open_long: Open, atlas: aa.Atlas
     expect(page.get_by_test_id("jump-hits")).to_have_text("not found")
 
 
+@pytest.mark.full
 def test_sinks_are_named_and_taken_out_on_demand(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H2")
     expect(page.get_by_test_id("sinks")).to_have_text("“<s>” 0")
@@ -354,6 +359,7 @@ def test_sinks_are_named_and_taken_out_on_demand(open_long: Open, weights: Weigh
     assert picks(page)["withoutSinks"] is False
 
 
+@pytest.mark.full
 def test_the_address_brings_view_and_cell_back(open_long: Open) -> None:
     page = open_long("view=heat&heads=L0H1&tileView=[1500,1480,60]&pooled=mean")
     page.mouse.click(*place_of(page, 1500, 1481))
@@ -411,6 +417,7 @@ def test_a_short_input_keeps_its_plain_heat_map_and_other_views_say_what_is_too_
     assert picks(page)["tileView"] is None
 
 
+@pytest.mark.full
 def test_a_tile_that_cannot_be_had_is_a_sentence_and_is_asked_for_again(open_long: Open) -> None:
     page = open_long("view=heat&heads=L0H1")
     failing = re.compile(r"/api/tile/")
@@ -431,6 +438,7 @@ def _failure(sentence: str) -> bytes:
     return len(header).to_bytes(4, "little") + header
 
 
+@pytest.mark.full
 def test_hidden_tokens_are_taken_out_of_the_map(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H2")
     page.get_by_test_id("hide-first").click()

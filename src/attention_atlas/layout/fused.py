@@ -57,7 +57,7 @@ def umap_step(
     _umap_step[grid](
         places, partner, shift, pace, rate, out, points, course.crowds[0],
         A=course.curve[0], B=course.curve[1], DIMS=dims,
-        OTHERS=shift.shape[0], POINTS=POINTS_A_STEP, num_warps=4,
+        SHIFTS=shift.shape[0], FELT=course.felt, POINTS=POINTS_A_STEP, num_warps=4,
     )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def _cut(force, LIMIT: tl.constexpr):
 def _umap_step(
     Y, PARTNER, SHIFT, PACE, rate, OUT, points, split,
     A: tl.constexpr, B: tl.constexpr,
-    DIMS: tl.constexpr, OTHERS: tl.constexpr, POINTS: tl.constexpr,
+    DIMS: tl.constexpr, SHIFTS: tl.constexpr, FELT: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
     LIMIT: tl.constexpr = 4.0
     head = tl.program_id(1).to(tl.int64) * points
@@ -183,8 +183,9 @@ def _umap_step(
         f2 = 2.0 * _cut(strength * d2, LIMIT)
     first = tl.where(i < split, 0, split)  # of the point's own crowd
     size = tl.maximum(tl.where(i < split, split, points - split), 1)
-    for other in range(OTHERS):
-        j = first + (i - first + tl.load(SHIFT + other)) % size
+    for other in range(2 * SHIFTS):
+        by = tl.load(SHIFT + other // 2) % size
+        j = first + (i - first + tl.where(other % 2 == 0, by, size - by)) % size
         at = tl.where(here, (head + j) * DIMS, 0)
         d0 = x0 - tl.load(Y + at)
         d1 = x1 - tl.load(Y + at + 1)
@@ -194,10 +195,10 @@ def _umap_step(
             square += d2 * d2
         power = tl.exp2(B * tl.log2(tl.maximum(square, 1e-30)))
         strength = 2.0 * B / ((square + 1e-3) * (1.0 + A * power))
-        f0 += _cut(strength * d0, LIMIT)
-        f1 += _cut(strength * d1, LIMIT)
+        f0 += FELT * _cut(strength * d0, LIMIT)
+        f1 += FELT * _cut(strength * d1, LIMIT)
         if DIMS == 3:
-            f2 += _cut(strength * d2, LIMIT)
+            f2 += FELT * _cut(strength * d2, LIMIT)
     pace = rate * tl.load(PACE + head + i, mask=here, other=0.0)
     tl.store(OUT + row, x0 + pace * f0, mask=here)
     tl.store(OUT + row + 1, x1 + pace * f1, mask=here)

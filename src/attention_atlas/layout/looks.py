@@ -4,7 +4,7 @@ Of each query's row in its own input a few keys are looked at: the strongest ord
 strongest special ones, and some drawn evenly from all it sees. While a map is made, the map itself
 attends: a key at distance d has the weight (1 + d²)^−fall of its row. Where the head puts more
 weight on a key than the map does, query and key are drawn together, else pushed apart; this is the
-slope of the Kullback–Leibler divergence of the two rows (of some of the keys in each turn).
+slope of the Kullback–Leibler divergence of the two rows.
 
 What the head puts is taken from logits with mean 0 and spread 1 in each row, so that a head
 that looks at one key only and a head that looks everywhere both tell where all their keys belong.
@@ -14,6 +14,7 @@ tokens are apart: ordinary keys are mostly compared among themselves, since a si
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -21,7 +22,6 @@ from torch import Tensor
 from attention_atlas.layout.sight import Sight, SightBlock
 
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
-A_TURN = 24  # of the drawn ones, how many count in one turn
 SHARP = 4.0  # how much sharper the head's rows are than their logits of spread 1
 NEAR = 2  # a row is settled if its strongest key is among so many nearest
 WITH_SPECIAL = 0.1  # share of a row's force in which special tokens count like others
@@ -119,7 +119,7 @@ class LookForce:
     """The looks of all queries as rows of one long list of points; heads lie one after another."""
 
     query: Tensor  # (R,) row of each query
-    key: Tensor  # (K, R) row of each key
+    key: Tensor  # (K, R) row of each key; the strongest ordinary one comes first
     pull: Tensor  # (K, R) exp(logit); 0 where not seen
     ordinary: Tensor  # (K, R) 1 or 0
     heads: int
@@ -134,50 +134,52 @@ class LookForce:
         """Return the same with sharper rows, another fall, and less force on settled rows."""
         return replace(self, pull=self.pull.pow(sharper), fall=fall, settled=settled)
 
-    def step(self, axes: Tensor, turn: int, length: float, spread: Tensor | None = None) -> Tensor:
+    def step(self, axes: Tensor, length: float, spread: Tensor | None = None) -> Tensor:
         """Get how far looking moves places (dims, rows); returns the same shape.
 
         `spread` (heads,) is the root mean square radius of the map, unless these points are all of
         it. A point moves along its force times `length`, but never past the keys that draw it: the
         step is divided by 1 + length × the sum of what draws and pushes the point.
         """
-        columns = self._columns(turn)
-        key = self.key[columns]  # (K, R)
-        rows = key.reshape(-1)
+        rows = self.key.view(-1)
         gap = torch.stack(
-            [axis[self.query] - axis.index_select(0, rows).view_as(key) for axis in axes]
+            [axis[self.query] - axis.index_select(0, rows).view_as(self.key) for axis in axes]
         )  # (dims, K, R)
-        pull = self._pull(gap / self._unit(axes, spread)[self.query], columns)
+        away = gap.square().sum(0)
+        pull = self._pull(away / self._unit(axes, spread)[self.query].square())
         if self.settled < 1:
-            pull *= torch.where(self._is_settled(gap, columns), self.settled, 1.0)
+            pull *= torch.where(self._is_settled(away), self.settled, 1.0)
         mass = torch.zeros_like(axes[0])
         moved = torch.zeros_like(axes)
-        for to, value in zip((mass, *moved), (pull.abs(), *(gap * pull)), strict=True):
+        for to, value in zip((mass, *moved), (pull.abs(), *gap.mul_(pull)), strict=True):
             to[self.query] = value.sum(0)
-            _scatter(to, rows, value.reshape(-1), -1 if to is not mass else 1)
+            _scatter(to, rows, value.view(-1), -1 if to is not mass else 1)
         return moved.mul_(-length).div_(mass.mul_(length).add_(1))
 
-    def _pull(self, gap: Tensor, columns: Tensor) -> Tensor:
-        """Get how strongly each pair is drawn together, or pushed apart where negative: (K, R)."""
-        ordinary, wanted = self.ordinary[columns], self.pull[columns]
-        close = 1 / (1 + gap.square().sum(0))
-        shown = close.pow(self.fall) * (wanted > 0)
-        excess = (1 - WITH_SPECIAL) * _excess(wanted * ordinary, shown * ordinary)
-        excess += WITH_SPECIAL * _excess(wanted, shown)
-        return excess * close * (2 * self.fall)
+    def _pull(self, square: Tensor) -> Tensor:
+        """Get how strongly each pair is drawn together, or pushed apart where negative: (K, R).
 
-    def _is_settled(self, gap: Tensor, columns: Tensor) -> Tensor:
+        square  (K, R) of the distance on the map
+        """
+        close = square.add_(1).reciprocal_()
+        shown = self._seen * (close if self.fall == 1 else close.pow(self.fall))
+        excess = self._wanted - _share(shown * self.ordinary, 1 - WITH_SPECIAL)
+        excess -= _share(shown, WITH_SPECIAL)
+        return excess.mul_(close).mul_(2 * self.fall)
+
+    @cached_property
+    def _seen(self) -> Tensor:
+        return (self.pull > 0).to(self.pull.dtype)
+
+    @cached_property
+    def _wanted(self) -> Tensor:
+        """Return what the head puts on each key: (K, R)."""
+        apart = _share(self.pull * self.ordinary, 1 - WITH_SPECIAL)
+        return apart + _share(self.pull, WITH_SPECIAL)
+
+    def _is_settled(self, away: Tensor) -> Tensor:
         """Tell which queries have their strongest key among the nearest ordinary ones: (R,)."""
-        away = gap.square().sum(0)  # (K, R); the strongest ordinary key comes first
-        return ((away < away[0]) & (self.ordinary[columns] > 0)).sum(0) < NEAR
-
-    def _columns(self, turn: int) -> Tensor:
-        """Choose the strongest columns and some of the drawn ones, others in each turn."""
-        first = STRONGEST + SPECIAL
-        drawn = len(self.key) - first
-        some = torch.arange(A_TURN, device=self.key.device) + turn * A_TURN
-        always = torch.arange(first, device=self.key.device)
-        return torch.cat([always, first + some % drawn])
+        return ((away < away[0]) & (self.ordinary > 0)).sum(0) < NEAR
 
     def _unit(self, axes: Tensor, spread: Tensor | None) -> Tensor:
         """Measure the radius of each head's map in units of RADIUS; returns it for each row."""
@@ -196,13 +198,13 @@ def make_gaze(looks: Looks, points: int) -> LookForce:
     ordinary = looks.ordinary.flatten(0, 1).t()
     top = looks.logit.masked_fill(~looks.seen, -torch.inf).amax(2, keepdim=True)
     below = (looks.logit - top).masked_fill(~looks.seen, -torch.inf)  # NaN where nothing is seen
-    pull = (SHARP * below.flatten(0, 1).t()).exp().nan_to_num(0.0)
+    pull = (SHARP * below.flatten(0, 1).t().contiguous()).exp().nan_to_num(0.0)
     return LookForce(query, key, pull, ordinary.to(pull.dtype).contiguous(), heads)
 
 
-def _excess(wanted: Tensor, shown: Tensor) -> Tensor:
-    """Subtract the map's row from the head's row, each divided by its sum; 0 for empty rows."""
-    return wanted / wanted.sum(0).clamp_min(1e-12) - shown / shown.sum(0).clamp_min(1e-12)
+def _share(row: Tensor, of: float) -> Tensor:
+    """Scale the columns of (K, R) to the sum `of`; empty ones stay 0."""
+    return row * (of / row.sum(0).clamp_min(1e-12))
 
 
 def _scatter(to: Tensor, row: Tensor, value: Tensor, sign: int) -> None:

@@ -79,6 +79,6 @@ class AttentionMap:
         first = start.permute(2, 0, 1).reshape(start.shape[2], -1)
         axes = first.clone()
         for turn in range(TURNS):
-            axes += gaze.step(axes, turn, LENGTH * (1 - turn / TURNS), spread)
+            axes += gaze.step(axes, LENGTH * (1 - turn / TURNS), spread)
             axes += BACK * (first - axes)
         return axes.view(start.shape[2], *start.shape[:2]).permute(1, 2, 0)

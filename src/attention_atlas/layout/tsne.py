@@ -148,9 +148,7 @@ def descend(places: Tensor, ties: Ties, forces: Forces, phase: Phase) -> Tensor:
         if forces.gaze is not None and phase.exaggeration == 1 and step % LOOK_EVERY == 0:
             axes = places.permute(2, 0, 1).contiguous()
             length = LOOK * max(LOOK_LAST, 1 - step / phase.steps)
-            look = forces.gaze.step(axes.view(len(axes), -1), step // LOOK_EVERY, length).view_as(
-                axes
-            )
+            look = forces.gaze.step(axes.view(len(axes), -1), length).view_as(axes)
             places = places + look.permute(1, 2, 0)
     return places
 

@@ -5,7 +5,8 @@ In a step every point is drawn to one partner (its next turn) and pushed away fr
 What differs from umap-learn, so that a step needs no scattering and no random number per pair:
 
 - a tie is felt by each end on its own turns, with twice the weight, not by both at once;
-- the others are the points a random shift further on, in a shuffled order all heads share;
+- the others are the points a random shift further on, and as far back, in a shuffled order all
+  heads share: each pair is computed once and pushes both ends;
 - forces carry their expected weight instead of being drawn with that chance;
 - a point of great weight takes shorter steps, so that moving at once does not overshoot;
 - the start is PCA, or what the ties of attention bring along.
@@ -32,7 +33,8 @@ from attention_atlas.layout.place import Known, Settling, settle
 
 A, B = 1.5769434603, 0.8950608779  # umap-learn's curve for min_dist 0.1 and spread 1
 JOINED_A = 1.2  # of the curve of a map made of attention; its b is 1, so no power is computed
-OTHERS = 5  # points that push a point in one step
+PAIRS = 2  # shifts in one step; twice as many points push a point
+OTHERS = 5  # as many points push in one step as far as strength goes, as in umap-learn
 EPOCHS = 200
 JOINED_STEPS = 2000  # of a map made of attention
 FORCE = 4.0  # forces are cut at this size
@@ -117,6 +119,11 @@ class Course:
         """Return a and b: two points at distance d are as near as 1 / (1 + a d^2b)."""
         return (JOINED_A, 1.0) if self.gaze else (A, B)
 
+    @property
+    def felt(self) -> float:
+        """Return how strongly each of the points that push in a step is felt."""
+        return OTHERS / (2 * PAIRS)
+
     @cached_property
     def pause(self) -> int:
         """Count the steps from one look to the next."""
@@ -125,11 +132,10 @@ class Course:
     def looks_after(self, step: int) -> bool:
         return self.gaze is not None and step % self.pause == 0
 
-    def look(self, axes: Tensor, step: int, rate: float) -> Tensor:
+    def look(self, axes: Tensor, rate: float) -> Tensor:
         """Get how far looking moves places (dims, heads, points); returns the same shape."""
         assert self.gaze is not None
-        turn = step // self.pause
-        moved = self.gaze.step(axes.view(len(axes), -1), turn, LOOK * max(LOOK_LAST, rate))
+        moved = self.gaze.step(axes.view(len(axes), -1), LOOK * max(LOOK_LAST, rate))
         return moved.view_as(axes)
 
 
@@ -152,7 +158,7 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
     share = around.weight / parts
     most = JOINED_PULL if course.gaze else PULL
     pace = share * (most / (2 * share)).clamp_max(1.0)  # (heads, points)
-    shifts = torch.randint(1, max(2, points), (epochs * parts, OTHERS), generator=numbers)
+    shifts = torch.randint(1, max(2, points), (epochs * parts, PAIRS), generator=numbers)
     rates = [1 - (step // parts) / epochs for step in range(len(shifts))]
     if places.is_cuda and has_triton():
         return _settle_fused(places, course, pace, shifts.to(places.device, torch.int32), rates)
@@ -162,7 +168,7 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
         force += _all_pushed(axes, shift, course)
         axes = torch.addcmul(axes, force, pace, value=rate)
         if course.looks_after(step):
-            axes += course.look(axes, step, rate)
+            axes += course.look(axes, rate)
     return axes.permute(1, 2, 0)
 
 
@@ -176,7 +182,7 @@ def _settle_fused(
         umap_step(places, course.around.at(step), shifts[step], pace, rate, course, spare)
         places, spare = spare, places
         if course.looks_after(step):
-            look = course.look(places.permute(2, 0, 1).contiguous(), step, rate)
+            look = course.look(places.permute(2, 0, 1).contiguous(), rate)
             places += look.permute(1, 2, 0)
     return places
 
@@ -184,14 +190,23 @@ def _settle_fused(
 def _drawn(axes: Tensor, partner: Tensor, curve: tuple[float, float]) -> Tensor:
     """Get the pull of one partner on each point; returns (dims, heads, points)."""
     a, b = curve
-    pulling = torch.stack([axis.view(-1).index_select(0, partner) for axis in axes])
-    apart = axes - pulling.view_as(axes)
-    square = apart.square().sum(0).clamp_min_(1e-12)
+    apart = axes.clone()
+    for axis, gap in zip(axes, apart, strict=True):
+        gap.view(-1).sub_(axis.view(-1).index_select(0, partner))
+    square = _squares(apart)
     if b == 1:
-        return apart.mul_(-2 * a).div_(square.mul_(a).add_(1)).clamp_(-FORCE, FORCE)
-    power = square.log().mul_(b).exp_()  # half the time of pow on a CPU
+        return apart.mul_(square.mul_(a).add_(1).reciprocal_().mul_(-2 * a)).clamp_(-FORCE, FORCE)
+    power = square.clamp_min_(1e-12).log().mul_(b).exp_()  # half the time of pow on a CPU
     strength = power.div(square).div_(power.mul_(a).add_(1)).mul_(-2 * a * b)
     return apart.mul_(strength).clamp_(-FORCE, FORCE)
+
+
+def _squares(apart: Tensor) -> Tensor:
+    """Get the squared length of (dims, …) vectors; without a copy of all their numbers."""
+    total = apart[0].square()
+    for axis in apart[1:]:
+        total.addcmul_(axis, axis)
+    return total
 
 
 def _all_pushed(axes: Tensor, shift: list[int], course: Course) -> Tensor:
@@ -200,25 +215,28 @@ def _all_pushed(axes: Tensor, shift: list[int], course: Course) -> Tensor:
     if len(set(crowds)) == 1:  # crowds of one size are pushed at once, as if they were heads
         size = crowds[0]
         shift = [by % size for by in shift]
-        return _pushed(axes.view(len(axes), -1, size), shift, curve).view_as(axes)
+        push = _pushed(axes.view(len(axes), -1, size), shift, curve)
+        return push.view_as(axes).mul_(course.felt)
     parts = torch.split(axes, list(crowds), 2)
     shifts = [[by % part.shape[2] for by in shift] for part in parts]
     pushes = [_pushed(part, by, curve) for part, by in zip(parts, shifts, strict=True)]
-    return torch.cat(pushes, 2)
+    return torch.cat(pushes, 2).mul_(course.felt)
 
 
 def _pushed(axes: Tensor, shift: list[int], curve: tuple[float, float]) -> Tensor:
-    """Get the push of the points `shift` places further on; returns (dims, heads, points)."""
-    points = axes.shape[2]
+    """Get the push of the points `shift` places on and back; returns (dims, heads, points)."""
+    points, (a, b) = axes.shape[2], curve
     twice = torch.cat([axes, axes], 2)  # so that a slice past the end wraps round
-    others = torch.stack([twice[:, :, by : by + points] for by in shift], 1)
-    apart = axes[:, None] - others  # (dims, others, heads, points)
-    square = apart.square().sum(0)
-    a, b = curve
-    power = square if b == 1 else square.log().mul_(b).exp_()
-    power = power.mul(a).add_(1)
-    strength = (2 * b) / square.add_(1e-3).mul_(power)
-    return apart.mul_(strength).clamp_(-FORCE, FORCE).sum(1)
+    total = torch.zeros_like(axes)
+    for by in shift:
+        apart = axes - twice[:, :, by : by + points]
+        square = _squares(apart)
+        power = square.mul(a) if b == 1 else square.log().mul_(b).exp_().mul_(a)
+        strength = square.add_(1e-3).mul_(power.add_(1)).reciprocal_().mul_(2 * b)
+        total += apart.mul_(strength).clamp_(-FORCE, FORCE)
+        total[:, :, by:] -= apart[:, :, : points - by]  # the other end, as far the other way
+        total[:, :, :by] -= apart[:, :, points - by :]
+    return total
 
 
 def place(new: Tensor, known: Known) -> Tensor:

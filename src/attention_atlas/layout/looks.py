@@ -8,9 +8,9 @@ slope of the Kullback–Leibler divergence of the two rows.
 
 What the head puts is taken from logits with mean 0 and spread 1 in each row, so that a head
 that looks at one key only and a head that looks everywhere both tell where all their keys belong.
-A method may ask for sharper rows and a slower fall, and that a query whose strongest key is already
-among its nearest feels little more, so that like can settle with like (`LookForce.eager`). Special
-tokens are apart: ordinary keys are mostly compared among themselves, since a sink would hide them.
+A method may ask for sharper rows, and that a query whose strongest key is already among its nearest
+feels little more, so that like can settle with like (`LookForce.eager`). Special tokens are apart:
+ordinary keys are mostly compared among themselves, since a sink would hide them.
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ from attention_atlas.layout.sight import Sight, SightBlock
 
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
 SHARP = 4.0  # how much sharper the head's rows are than their logits of spread 1
+FALL = 2  # of what the map puts on a key, with distance
 NEAR = 2  # a row is settled if its strongest key is among so many nearest
 WITH_SPECIAL = 0.1  # share of a row's force in which special tokens count like others
 RADIUS = 6.0  # forces are computed on a map of this root mean square radius
@@ -123,16 +124,15 @@ class LookForce:
     pull: Tensor  # (K, R) exp(logit); 0 where not seen
     ordinary: Tensor  # (K, R) 1 or 0
     heads: int
-    fall: int = 2
     settled: float = 1.0  # the share of its force that a settled row feels
 
     def renumbered(self, place: Tensor) -> "LookForce":
         """Return the same where row r has moved to place[r]."""
         return replace(self, query=place[self.query], key=place[self.key])
 
-    def eager(self, sharper: float, fall: int, settled: float) -> "LookForce":
-        """Return the same with sharper rows, another fall, and less force on settled rows."""
-        return replace(self, pull=self.pull.pow(sharper), fall=fall, settled=settled)
+    def eager(self, sharper: float, settled: float) -> "LookForce":
+        """Return the same with sharper rows, and less force on settled rows."""
+        return replace(self, pull=self.pull.pow(sharper), settled=settled)
 
     def step(self, axes: Tensor, length: float, spread: Tensor | None = None) -> Tensor:
         """Get how far looking moves places (dims, rows); returns the same shape.
@@ -162,10 +162,10 @@ class LookForce:
         square  (K, R) of the distance on the map
         """
         close = square.add_(1).reciprocal_()
-        shown = self._seen * (close if self.fall == 1 else close.pow(self.fall))
+        shown = self._seen * close.pow(FALL)
         excess = self._wanted - _share(shown * self.ordinary, 1 - WITH_SPECIAL)
         excess -= _share(shown, WITH_SPECIAL)
-        return excess.mul_(close).mul_(2 * self.fall)
+        return excess.mul_(close).mul_(2 * FALL)
 
     @cached_property
     def _seen(self) -> Tensor:

@@ -42,7 +42,7 @@ PULL, JOINED_PULL = 0.5, 0.25  # of its weight, what a point feels in one step a
 LOOK_EVERY = 2  # epochs
 LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
-EAGER = (1.5, 1, 0.2)  # how much sharper rows are, how weights fall, what settled rows feel
+EAGER = (1.25, 0.2)  # how much sharper rows are, what settled rows feel
 
 
 def lay_out(

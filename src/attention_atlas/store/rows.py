@@ -17,7 +17,7 @@ from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.shard import HeldTensors, ShardFile, unpack_form
-from attention_atlas.store.tensor_file import runs
+from attention_atlas.store.tensor_file import Kind, runs
 
 LARGEST = 4_000_000  # numbers of one array at once
 Float32 = npt.NDArray[np.float32]
@@ -78,6 +78,18 @@ class StoredLayer:
             blocks, side = self._blocks(input), 0 if what == "query" else 1
             span = slice(*self._starts[[blocks.start, blocks.stop], side].tolist())
         return self._read(what, entries, span)
+
+    def kind(self, what: str) -> Kind:
+        """Return the shape and the type of this layer's "query", "key" or "value"."""
+        return self.tensors.kind(f"{self._stem}.{what}")
+
+    def fill(self, what: str, entries: Ints, rows: Ints, target: Array, places: Ints) -> None:
+        """Read vectors at `rows` of the shard, as stored, into `target` (H, N, D) at `places`."""
+        name, together = f"{self._stem}.{what}", runs(places)
+        if len(together) == 1:
+            self.tensors.fill(name, entries, rows, target[:, together[0]])
+        else:
+            target[:, places] = self.tensors.part(name, entries)[:, rows]
 
     @property
     def counts(self) -> tuple[int, int]:

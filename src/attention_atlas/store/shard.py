@@ -34,7 +34,7 @@ from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
-from attention_atlas.store.tensor_file import EVERY, TensorFile, runs
+from attention_atlas.store.tensor_file import EVERY, Kind, TensorFile, runs
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,15 @@ class HeldTensors:
     def part(self, name: str, first: Ints, second: Ints | slice = EVERY) -> Array:
         """Return a tensor at indexes of its first and second axis."""
         return part(self.tensor(name), first, second)
+
+    def fill(self, name: str, first: Ints, second: Ints, target: Array) -> None:
+        """Copy a tensor at indexes of its first two axes into an array of their shape."""
+        target[:] = self.part(name, first, second)
+
+    def kind(self, name: str) -> Kind:
+        """Return the shape and the type of a tensor."""
+        tensor = self.tensor(name)
+        return Kind(tensor.shape, tensor.dtype)
 
     def length(self, name: str) -> int:
         """Return how many entries the first axis of a tensor has."""

@@ -28,7 +28,7 @@ from attention_atlas.store.seal import (
     is_sealed,
     sealed,
 )
-from attention_atlas.store.stream import Stream, one_ahead
+from attention_atlas.store.stream import FileStream, one_ahead
 
 Array = npt.NDArray[Any]
 SEAL = "seal"  # the key of a seal in JSON and in metadata
@@ -165,7 +165,7 @@ def write_tensors(
         in_turn = one_ahead if end > CHUNK else map
         arrays = in_turn(lambda name: np.ascontiguousarray(tensors[name]), names)
         with part.open("wb", buffering=0) as file:
-            with Stream(file) as stream:
+            with FileStream(file) as stream:
                 stream.write(text)
                 for array in arrays:
                     stream.write(array.reshape(-1).view(np.uint8).data)

@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Stream(AbstractContextManager["Stream"]):
+class FileStream(AbstractContextManager["FileStream"]):
     """A file that is written from its first byte to its last, and its checksum so far."""
 
     def __init__(self, file: FileIO):

@@ -57,7 +57,7 @@ _verified: LRUCache[tuple[str, tuple[int, ...], str], None] = LRUCache(4096)
 _lock = Lock()
 
 
-class Kind(NamedTuple):
+class TensorKind(NamedTuple):
     """The shape and the type of a tensor."""
 
     shape: tuple[int, ...]
@@ -163,10 +163,10 @@ class TensorFile:
         """Return how many entries the first axis of a tensor has."""
         return self.shape(name)[0]
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> TensorKind:
         """Return the shape and the type of a tensor."""
         entry = self._entry(name)
-        return Kind(entry.shape, entry.dtype)
+        return TensorKind(entry.shape, entry.dtype)
 
     def _entry(self, name: str) -> _Entry:
         try:

@@ -33,7 +33,7 @@ MOST_BEFORE = 2048  # tokens; the other checkout takes minutes beyond
 def make_atlas(folder: Path, tokens: int, heads: int) -> None:
     """Write an atlas of one input with random vectors."""
     from attention_atlas.store.form import CAUSAL
-    from attention_atlas.store.manifest import Layer, Receipt, Tower
+    from attention_atlas.store.manifest import Layer, LayerReceipt, Receipt, Tower
     from attention_atlas.store.parts import Contents
     from attention_atlas.store.shard import Block, Packer
     from attention_atlas.store.write import Writer
@@ -60,12 +60,13 @@ def make_atlas(folder: Path, tokens: int, heads: int) -> None:
         "input": [0], "kind": ["text"], "text": ["random"], "second": [None], "source": [None],
         "boundary": [-1], "prompt": [-1], "truncated": [False], "images": [[]],
     })  # fmt: skip
+    proof = tuple(LayerReceipt("decoder", number, 0, 0, 0, True) for number in range(LAYERS))
     writer = Writer(folder, "made", {}, False)
     writer.add(0, Contents(arrays, {"inputs": inputs, "tokens": table}))
     writer.finish(
         model="random", revision=None, model_class="none", streams=("text",),
         towers=(Tower("decoder", "causal", LAYERS, tuple(layers)),),
-        keep=("query", "key", "value"), receipt=Receipt("none", "float32", 0.0, ()),
+        keep=("query", "key", "value"), receipt=Receipt("named", "float32", 1e-5, proof),
     )  # fmt: skip
 
 

@@ -10,11 +10,17 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import attention_atlas as aa
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.input_meter import InputMeter
+from attention_atlas.measure.input_meter import InputMeter, _alike
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
-from attention_atlas.measure.read_blocks import Computing, Machine, row_blocks
+from attention_atlas.measure.read_blocks import (
+    LARGEST,
+    Computing,
+    Machine,
+    row_blocks,
+    stacked_blocks,
+)
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.shards import Meter
@@ -159,6 +165,23 @@ def layer_in_memory(tokens: int, form: Form = CAUSAL, heads: int = 4, groups: in
     return StoredLayer(HeldTensors(tensors.__getitem__, set(tensors)), "m", layer)
 
 
+def layers_in_memory(tokens: int, forms: list[Form], sinks: bool = False) -> list[StoredLayer]:
+    """Layers of one tower, each with another form."""
+    dice, packer, tensors = np.random.default_rng(tokens), Packer(), dict[str, Any]()
+    for number, form in enumerate(forms):
+        stem = f"m.L{number}"
+        tensors[f"{stem}.blocks"] = packer.blocks([Block(0, tokens, tokens, form)])
+        tensors[f"{stem}.sink"] = dice.normal(size=4).astype(np.float32)
+        for name, count in (("query", 4), ("key", 2), ("value", 2)):
+            made = dice.normal(size=(count, tokens, 8)).astype(np.float16)
+            tensors[f"{stem}.{name}"] = made
+    held = HeldTensors((tensors | packer.tensors).__getitem__, set(tensors | packer.tensors))
+    return [
+        StoredLayer(held, "m", Layer(number, 4, 2, 8, 8, 0.3, None, sinks, "text", "text", "attn"))
+        for number in range(len(forms))
+    ]
+
+
 def token_table(tokens: int) -> TokenTable:
     dice = np.random.default_rng(tokens)
     frame = pd.DataFrame({
@@ -198,6 +221,69 @@ def test_vectors_in_memory_are_measured_as_their_whole_weights_would_be(
             assert scores.scores[place] == pytest.approx(
                 expected.scores[place], abs=most, nan_ok=True
             ), measure.name
+
+
+@pytest.mark.parametrize("sinks", [False, True])
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_layers_measured_together_have_the_scores_of_each_alone(
+    device: str, sinks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some causal, some with a window, one with a mask of its own; in blocks of a few rows."""
+    monkeypatch.setattr("attention_atlas.measure.read_blocks.WORTH_A_GPU", 0)
+    n = 40
+    window, hidden = Form(low=0, high=9), np.random.default_rng(0).random((1, n, n)) < 0.2
+    forms = [CAUSAL, window, CAUSAL, Form(0, hidden=hidden & ~np.eye(n, dtype=bool)), CAUSAL]
+    layers, tokens = layers_in_memory(n, [*forms, window], sinks), token_table(n)
+    meter = InputMeter(tokens, 0, Machine(device, largest=11 * 12 * n))
+    together = meter.layers(layers, OF_TEXT, [0])
+    assert [len(group) for group in _alike(layers, 0)] == [3, 2, 1]
+    vectors = [
+        (one.vectors("query", np.arange(4), 0), one.vectors("key", np.arange(2), 0))
+        for one in layers
+    ]
+    off = n * n * max(softmax_tolerance(q, np.repeat(k, 2, 0), 0.3) for q, k in vectors)
+    for stored, of_layer in zip(layers, together, strict=True):
+        weights = stored.weights(0, np.arange(4))  # by another path
+        (block,) = row_blocks(stored, 0, np.arange(4), tokens)
+        whole = replace(
+            block, weights=weights, seen=stored.seen(0, np.arange(4)), products=None, whole=0,
+            first_seen=None,
+        )  # fmt: skip
+        expected = measure_blocks(OF_TEXT, [whole], np.random.default_rng([0, 0]))
+        for place, measure in enumerate(OF_TEXT):
+            most = np.sqrt(n * off) if measure.name == "spread" else off
+            assert of_layer["scores"][0, place] == pytest.approx(
+                expected.scores[place], abs=most, nan_ok=True
+            ), measure.name
+        assert of_layer["evidence"][0] == pytest.approx(expected.evidence, abs=off)
+
+
+def test_a_shuffle_from_the_first_key_seen_is_one_among_the_keys_seen() -> None:
+    """Rows of a window: every weight stays, and none goes to a key that is not seen."""
+    block = random_block(N, True, 5, 0, np.float64)
+    first = np.maximum(np.arange(N) - 4, 0)
+    shuffled = replace(block, first_seen=first).shuffled(np.random.default_rng(1)).weights
+    assert not shuffled[:, ~block.seen].any()
+    assert (np.sort(shuffled, 2) == np.sort(block.weights, 2)).all()
+    assert (shuffled != block.weights).any()
+
+
+def test_where_a_gpu_lacks_memory_blocks_are_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, asked = 30, list[int]()
+    layers, tokens = layers_in_memory(n, [CAUSAL, CAUSAL]), token_table(n)
+    expected = InputMeter(tokens).layers(layers, OF_TEXT, [0])
+
+    def scarce(*given: Any) -> Any:
+        asked.append(given[3].largest)
+        if given[3].largest > 2 * LARGEST:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 1 GiB")
+        yield from stacked_blocks(*given)
+
+    monkeypatch.setattr("attention_atlas.measure.input_meter.stacked_blocks", scarce)
+    got = InputMeter(tokens, 0, Machine(largest=64 * LARGEST)).layers(layers, OF_TEXT, [0])
+    assert asked == [64 * LARGEST, 16 * LARGEST, 4 * LARGEST, LARGEST]
+    for one, other in zip(got, expected, strict=True):
+        assert np.array_equal(one["scores"], other["scores"], equal_nan=True)
 
 
 def test_the_rows_of_a_long_input_are_drawn_one_of_each_part() -> None:
@@ -255,14 +341,14 @@ def test_matrix_products_start_no_threads_beside_those_of_the_measuring(
 ) -> None:
     """They spun while they waited, and cost five times the processor time of the work."""
     atlas = aa.capture("builtin:gpt", "Yes, two.", path=tmp_path / "x.atlas", progress=False)
-    real, threads = InputMeter.layer, set[int]()
+    real, threads = InputMeter.layers, set[int]()
 
     def watched(self: InputMeter, *asked: Any) -> Any:
         libraries = threadpool_info()
         threads.update(one["num_threads"] for one in libraries if one["user_api"] == "blas")
         return real(self, *asked)
 
-    monkeypatch.setattr(InputMeter, "layer", watched)
+    monkeypatch.setattr(InputMeter, "layers", watched)
     with threadpool_limits(2, "blas"):
         Meter(atlas).shard(0)
     assert threads == {1}

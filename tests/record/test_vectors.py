@@ -10,12 +10,16 @@ import torch
 from transformers import LlamaConfig, LlamaModel
 
 import attention_atlas as aa
+from attention_atlas.measure import read_blocks
 from attention_atlas.measure.alike import alike, sample_rows
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.about import about
 from attention_atlas.page.answers.mean_pattern import mean_pattern
 from attention_atlas.record.write.options import sample_size
+from attention_atlas.record.write.shard_tensors import Joined
+from attention_atlas.store.held_shard import HeldShard
 from tests.store.test_format import SMALL
+from tests.tolerance import reading_tolerance
 
 LENGTHS = (9, 6, 14, 8, 21, 7, 12, 5, 16, 10)
 FEW = 6 * 1024  # bytes of a shard, so that there are several
@@ -53,6 +57,35 @@ def test_scores_and_kinds_are_those_of_an_atlas_with_all_vectors(
     assert ours.measures == theirs.measures
     assert ours.options == theirs.options
     assert not list((tmp_path / "x.atlas").glob("*.parts"))
+
+
+def test_vectors_are_measured_where_the_capture_holds_them(
+    whole: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, which they never leave, but with torch on the CPU."""
+
+    class AsTheyAre(HeldShard):
+        def __init__(self, towers: Any, tensors: Any, tokens: Any, _: bool):
+            super().__init__(towers, tensors, tokens, as_they_are=True)
+
+    def left(*_: Any) -> Any:
+        raise AssertionError("vectors were copied to NumPy")
+
+    monkeypatch.setattr("attention_atlas.store.held_shard.HeldShard", AsTheyAre)
+    monkeypatch.setattr(read_blocks, "find_machine", lambda device: read_blocks.Machine("cpu"))
+    monkeypatch.setattr(read_blocks, "WORTH_A_GPU", 0)
+    monkeypatch.setattr(Joined, "__array__", left)
+    ours = captured(tmp_path / "x.atlas", "none").scores()
+    monkeypatch.undo()
+    theirs, n = whole.scores(), max(LENGTHS)
+    assert ours is not None and theirs is not None
+    off = n * n * max(reading_tolerance(whole, number) for number in range(len(LENGTHS)))
+    for measure, rows in ours.table.groupby("measure"):
+        expected = theirs.table[theirs.table["measure"] == measure]
+        assert rows["head"].tolist() == expected["head"].tolist()
+        most = np.sqrt(n * off) if measure == "spread" else off
+        for column in ("value", "chance"):
+            np.testing.assert_allclose(rows[column], expected[column], rtol=0, atol=most)
 
 
 def test_a_sample_keeps_whole_inputs_until_it_has_so_many_tokens(

@@ -1,19 +1,24 @@
 """What we write is what every safetensors reader reads."""
 
+import errno
 import hashlib
 import json
+import os
 import zlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from attention_atlas.store import files
+from attention_atlas.names.errors import StoreError
+from attention_atlas.store import files, tensor_file
 from attention_atlas.store.seal import Checksum
+from attention_atlas.store.stream import one_ahead
 
 TYPES = st.sampled_from(["<f2", "<f4", "<f8", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "?"])
 
@@ -88,3 +93,44 @@ def test_json_has_a_line_for_each_entry_and_one_for_a_list_of_numbers() -> None:
     lines = ["{", ' "layers": [', "  {", '   "layer": 0,', '   "heads": [1, 2]', "  },",
              '  {"layer": 1}', " ],", ' "none": {}', "}", ""]  # fmt: skip
     assert files.json_text(content).split("\n") == lines
+
+
+def test_damage_is_found_in_whichever_part_of_a_large_file_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts are compared by several threads; the seal lies in the first."""
+    monkeypatch.setattr(tensor_file, "SPAN", 2**22)
+    path = tmp_path / "x.safetensors"
+    numbers = np.random.default_rng(0).integers(0, 255, 11 * 2**20, np.uint8)
+    checksum = files.write_tensors(path, {"a": numbers}, {"of": "a test"})
+    assert tensor_file.TensorFile(path).verify_seal()
+    content = bytearray(path.read_bytes())
+    assert checksum == by_hand(bytes(content).replace(checksum.encode(), b"0" * 64))
+    for place in (8 + 300, 2**22 + 5, 2**23 - 1, len(content) - 1):
+        content[place] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(StoreError, match="checksum does not match"):
+            tensor_file.TensorFile(path).verify_seal()
+        content[place] ^= 1
+
+
+def test_a_disk_that_fails_while_it_is_waited_for_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(os, "fdatasync", full, raising=False)
+    monkeypatch.setattr(os, "posix_fadvise", lambda *_: None, raising=False)
+    with pytest.raises(StoreError, match="the disk is full"):
+        files.write_tensors(tmp_path / "x.safetensors", {"a": np.zeros(2**23, np.uint8)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_ahead_keeps_the_order_and_passes_on_what_goes_wrong() -> None:
+    assert list(one_ahead(lambda number: number * number, range(5))) == [0, 1, 4, 9, 16]
+    assert list(one_ahead(str, [])) == []
+    halves = one_ahead(lambda number: 1 / number, [1, 2, 0, 4])
+    assert [next(halves), next(halves)] == [1, 0.5]
+    with pytest.raises(ZeroDivisionError):
+        next(halves)

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_atlas.names.errors import PickError
+from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.store import rows as store_rows
+from attention_atlas.store import tensor_file
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import compress
 from attention_atlas.store.manifest import Layer, LayerReceipt, Manifest, Receipt, Shard, Tower
 from attention_atlas.store.reader import StoredAtlas
-from attention_atlas.store.shard import Block, Packer, ShardFile
+from attention_atlas.store.shard import Block, HeldTensors, Packer, ShardFile
 from tests.tolerance import softmax_tolerance
 
 Floats = npt.NDArray[np.float64]
@@ -264,3 +265,25 @@ def test_a_few_rows_of_a_long_input_never_cost_all_pairs(
     finally:
         tracemalloc.stop()
     assert found.size and peak < most * 2**20, f"{peak / 2**20:.0f} MiB"
+
+
+@pytest.mark.parametrize("worth", [1, 2**30])
+def test_rows_are_filled_in_as_they_would_be_indexed(
+    worth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a file, run by run or cut from the whole tensor, and from memory; into float32 too."""
+    monkeypatch.setattr(tensor_file, "WORTH_A_READ", worth)
+    whole = np.random.default_rng(0).normal(size=(5, 40, 3)).astype(np.float16)
+    write_tensors(tmp_path / "x.safetensors", {"q": whole})
+    file = tensor_file.TensorFile(tmp_path / "x.safetensors")
+    held = HeldTensors(lambda name: whole, {"q"})
+    heads = np.array([3, 0, 4])
+    for rows in (np.arange(7, 19), np.array([0, 1, 2, 30, 31, 39]), np.array([9, 2, 3, 0])):
+        for source in (file, held):
+            for kind in (np.float16, np.float32):
+                target = np.zeros((3, len(rows) + 5, 3), kind)
+                source.fill("q", heads, rows, target[:, 2 : 2 + len(rows)])
+                assert (target[:, 2 : 2 + len(rows)] == whole[heads][:, rows]).all()
+                assert not target[:, :2].any() and not target[:, 2 + len(rows) :].any()
+    with pytest.raises(StoreError, match="shorter"):
+        file.fill("q", np.array([5]), np.arange(20), np.zeros((1, 20, 3), np.float16))

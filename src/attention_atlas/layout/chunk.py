@@ -16,6 +16,7 @@ from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighb
 from attention_atlas.layout.plan import Options, Task, made_of_attention
 from attention_atlas.layout.sight import Sight, Sights, read_sight
 from attention_atlas.names.head import Head
+from attention_atlas.store.cores import each
 from attention_atlas.store.files import Array
 from attention_atlas.store.maps import FIGURES, pack
 from attention_atlas.store.reader import StoredAtlas
@@ -31,10 +32,10 @@ class ChunkVectors(NamedTuple):
 def read_vectors(atlas: StoredAtlas, task: Task, heads: tuple[str, ...]) -> ChunkVectors:
     """Read what a chunk is laid out from, layer by layer; needs no device."""
     layers = [names for _, names in by_layer(heads)]
-    return ChunkVectors(
-        [torch.from_numpy(atlas.layer_vectors("query", names, task.queries)) for names in layers],
-        [torch.from_numpy(atlas.layer_vectors("key", names, task.keys)) for names in layers],
-    )
+    wanted = [("query", names, task.queries) for names in layers]
+    wanted += [("key", names, task.keys) for names in layers]
+    read = each(lambda one: torch.from_numpy(atlas.layer_vectors(*one)), wanted)
+    return ChunkVectors(read[: len(layers)], read[len(layers) :])
 
 
 def make_chunk(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.measure.arrays import Floats, as_numpy, namespace
+from attention_atlas.measure.chance import ChanceBlock
 from attention_atlas.measure.row_block import RowBlock
 
 State = tuple[Any, ...]  # of arrays
@@ -30,9 +31,9 @@ class Accumulator(ABC):
     def state(self, block: RowBlock) -> State:
         """Compute the state of one block."""
 
-    def shuffled(self, block: RowBlock, even: RowBlock, dice: np.random.Generator) -> State:
-        """Compute the state of a block whose rows are shuffled; `even` is `block.even()`."""
-        return self.state(block.shuffled(dice))
+    def shuffled(self, chance: ChanceBlock) -> State:
+        """Compute the state of a block whose rows are shuffled."""
+        return self.state(chance.block.shuffled(chance.dice))
 
     def join(self, left: State, right: State) -> State:
         """Join the states of two blocks; returns their sums unless a subclass overrides it."""
@@ -61,12 +62,11 @@ class RowMean(Accumulator):
     def state(self, block: RowBlock) -> State:
         return _summed(block, self.of(block))
 
-    def shuffled(self, block: RowBlock, even: RowBlock, dice: np.random.Generator) -> State:
+    def shuffled(self, chance: ChanceBlock) -> State:
         if self.linear:
-            flat, nothing = self.of(even)  # (R,) each
-            return _summed(block, nothing + block.mass * (flat - nothing))
-        some = block.thinned()
-        return self.state(some.shuffled(dice))
+            flat, nothing = self.of(chance.even)  # (R,) each
+            return _summed(chance.block, nothing + chance.block.mass * (flat - nothing))
+        return self.state(chance.some_shuffled)
 
     def value(self, state: State) -> Floats:
         total, count = state

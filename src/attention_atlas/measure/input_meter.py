@@ -1,11 +1,12 @@
-"""What are the scores of one input in one layer, from vectors at hand?
+"""What are the scores of one input, from vectors at hand?
 
 The vectors are a `StoredLayer`'s: those of a file, or those of a capture that is still running
-(`HeldTensors`). Nothing here needs an atlas folder.
+(`HeldTensors`). Nothing here needs an atlas folder. Layers that mask an input alike are measured
+together, all their heads in one block: a call on a few heads costs as much as one on many.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,18 @@ import numpy.typing as npt
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import COLUMNS
 from attention_atlas.measure.one_input import InputScores, measure_blocks
-from attention_atlas.measure.read_blocks import ALL_CORES, Machine, head_ranges, row_blocks
+from attention_atlas.measure.read_blocks import (
+    ALL_CORES,
+    LARGEST,
+    Computing,
+    HeadPart,
+    Machine,
+    Stack,
+    head_ranges,
+    stacked_blocks,
+)
 from attention_atlas.measure.tokens import TokenTable
+from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.store.rows import StoredLayer
 
 Numbers = npt.NDArray[Any]
@@ -23,7 +34,7 @@ Numbers = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class InputMeter:
-    """What measures inputs, layer by layer."""
+    """What measures inputs, some layers at a time."""
 
     tokens: TokenTable
     seed: int = 0
@@ -31,32 +42,84 @@ class InputMeter:
 
     def input(self, stored: StoredLayer, measures: Sequence[Measure], number: int) -> InputScores:
         """Measure all heads of a layer on one input."""
-        rows, keys = stored.size(number)
-        computing = self.machine.for_input(stored.layer.heads * rows * keys)
-        parts = [
-            measure_blocks(
-                measures,
-                row_blocks(stored, number, heads, self.tokens, computing, self.seed),
-                np.random.default_rng([self.seed, number, stored.layer.layer]),
-            )
-            for heads in head_ranges(stored.layer, keys, computing.largest)
-        ]
-        return InputScores(
-            np.concatenate([part.scores for part in parts], 1),
-            np.concatenate([part.chance for part in parts], 1),
-            np.concatenate([part.evidence for part in parts]),
-        )
+        return self.together([stored], measures, number)[0]
 
-    def layer(
-        self, stored: StoredLayer, measures: Sequence[Measure], inputs: Sequence[int]
-    ) -> dict[str, Numbers]:
-        """Measure a layer on some inputs; returns the arrays of a `Partial`, without its name."""
-        heads = stored.layer.heads
-        measured = [self.input(stored, measures, number) for number in inputs]
-        shape = len(inputs), len(measures), heads
-        return {
-            "inputs": np.array(inputs, np.int64),
-            "scores": np.array([one.scores for one in measured]).reshape(shape),
-            "chance": np.array([one.chance for one in measured]).reshape(shape),
-            "evidence": np.array([one.evidence for one in measured]).reshape(-1, heads, COLUMNS),
-        }
+    def together(
+        self, layers: Sequence[StoredLayer], measures: Sequence[Measure], number: int
+    ) -> list[InputScores]:
+        """Measure all heads of some layers that are `alike` on one input."""
+        rows, keys = layers[0].size(number)
+        heads = [stored.layer.heads for stored in layers]
+        computing = self.machine.for_input(sum(heads) * rows * keys)
+        stacks = cut_stacks(layers, keys, computing.largest)
+        parts = [self._stack(stack, measures, number, computing) for stack in stacks]
+        scores = np.concatenate([part.scores for part in parts], 1)
+        chance = np.concatenate([part.chance for part in parts], 1)
+        evidence = np.concatenate([part.evidence for part in parts])
+        ends = np.cumsum(heads)[:-1]
+        cut = np.split(scores, ends, 1), np.split(chance, ends, 1), np.split(evidence, ends)
+        return [InputScores(*of_layer) for of_layer in zip(*cut, strict=True)]
+
+    def layers(
+        self, layers: Sequence[StoredLayer], measures: Sequence[Measure], inputs: Sequence[int]
+    ) -> list[dict[str, Numbers]]:
+        """Measure layers on some inputs; returns the arrays of a `Partial`, without their names."""
+        measured: list[list[InputScores]] = [[] for _ in layers]
+        for number in inputs:
+            for group in _alike(layers, number):
+                scores = self.together([layers[place] for place in group], measures, number)
+                for place, of_layer in zip(group, scores, strict=True):
+                    measured[place].append(of_layer)
+        return [
+            _arrays(scores, inputs, len(measures), stored.layer.heads)
+            for scores, stored in zip(measured, layers, strict=True)
+        ]
+
+    def _stack(
+        self, stack: Stack, measures: Sequence[Measure], number: int, computing: Computing
+    ) -> InputScores:
+        """Measure the heads of a stack; where memory does not suffice, in smaller blocks."""
+        # The same shuffles for all layers, so that chance does not depend on how they are cut.
+        dice = np.random.default_rng([self.seed, number])
+        blocks = stacked_blocks(stack, number, self.tokens, computing, self.seed)
+        try:
+            return measure_blocks(measures, blocks, dice)
+        except (RuntimeError, MemoryError) as problem:
+            if not is_out_of_memory(problem) or computing.largest <= LARGEST:
+                raise
+        smaller = replace(computing, largest=max(LARGEST, computing.largest // 4))
+        return self._stack(stack, measures, number, smaller)
+
+
+def cut_stacks(layers: Sequence[StoredLayer], keys: int, largest: int) -> Iterator[Stack]:
+    """Yield heads of layers, in order, of which at least one row fits into memory."""
+    most, stack, count = largest // max(1, keys), list[HeadPart](), 0
+    for stored in layers:
+        for heads in head_ranges(stored.layer, keys, largest):
+            if stack and count + len(heads) > most:
+                yield stack
+                stack, count = [], 0
+            stack.append(HeadPart(stored, heads))
+            count += len(heads)
+    yield stack
+
+
+def _alike(layers: Sequence[StoredLayer], number: int) -> list[list[int]]:
+    """Group the places of layers that are alike on an input."""
+    groups: dict[object, list[int]] = {}
+    for place, stored in enumerate(layers):
+        shared = stored.alike(number)
+        groups.setdefault(("alone", place) if shared is None else shared, []).append(place)
+    return list(groups.values())
+
+
+def _arrays(
+    scores: Sequence[InputScores], inputs: Sequence[int], measures: int, heads: int
+) -> dict[str, Numbers]:
+    shape = len(inputs), measures, heads
+    return {
+        "inputs": np.array(inputs, np.int64),
+        "scores": np.array([one.scores for one in scores]).reshape(shape),
+        "chance": np.array([one.chance for one in scores]).reshape(shape),
+        "evidence": np.array([one.evidence for one in scores]).reshape(-1, heads, COLUMNS),
+    }

@@ -7,6 +7,7 @@ import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.arrays import Floats, all_as_numpy
+from attention_atlas.measure.chance import ChanceBlock
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.row_block import RowBlock
@@ -31,8 +32,8 @@ def measure_blocks(
     for block in blocks:
         scores.add([measure.of.state(block) for measure in measures])
         kinds.add([Evidence().state(block)])
-        even = block.even()
-        chances.add([_by_chance(measure, block, even, dice) for measure in by_chance])
+        chance = ChanceBlock(block, dice)
+        chances.add([_by_chance(measure, chance) for measure in by_chance])
     (evidence,) = kinds.values()
     heads = len(evidence)
     expected = {
@@ -40,18 +41,16 @@ def measure_blocks(
         for measure, value in zip(by_chance, chances.values(), strict=True)
     }
     shape = len(measures), heads
-    chance = [np.broadcast_to(expected.get(one.name, np.zeros(1)), heads) for one in measures]
+    values = [np.broadcast_to(expected.get(one.name, np.zeros(1)), heads) for one in measures]
     return InputScores(
-        np.array(scores.values()).reshape(shape), np.array(chance).reshape(shape), evidence
+        np.array(scores.values()).reshape(shape), np.array(values).reshape(shape), evidence
     )
 
 
-def _by_chance(
-    measure: Measure, block: RowBlock, even: RowBlock, dice: np.random.Generator
-) -> State:
+def _by_chance(measure: Measure, chance: ChanceBlock) -> State:
     if measure.chance == "even":
-        return measure.of.state(even)
-    return measure.of.shuffled(block, even, dice)
+        return measure.of.state(chance.even)
+    return measure.of.shuffled(chance)
 
 
 class _Running:

@@ -4,29 +4,30 @@ The vectors of one layer and shard are at hand (`StoredAtlas.held_layer`, or tho
 is running); weights are recomputed from them for a few rows at a time, where `Computing` says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_atlas.measure.arrays import namespace
+from attention_atlas.measure.arrays import as_numpy, namespace
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.store import softmax
 from attention_atlas.store.cores import cores
-from attention_atlas.store.files import Array
 from attention_atlas.store.form import UNBOUNDED, Form, Ints
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import StoredLayer
 
 LARGEST = 1_000_000  # weights at once, a few megabytes
-LARGEST_ON_GPU = 32_000_000
+LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit
 CHANCE_ROWS = 256  # of an input: for the chance of numbers that must be shuffled
 MOST_ROWS = 4096  # of an input; of a longer one, so many are drawn
 WORTH_A_GPU = 200_000  # weights of an input and layer; below, calls cost more than numbers
 WORTH_A_THREAD = 200_000  # the same: threads wait for each other between calls
-MOST_THREADS = 8  # each holds a layer's vectors and some blocks
+MOST_THREADS = 8  # each holds the vectors of some layers and some blocks
+TOGETHER_ON_GPU = 8  # blocks of an input, of layers that are measured together
+PARTS = 4  # of the layers of a shard: one is read while another is measured
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,19 @@ class Computing:
     largest: int = LARGEST
     rows: int | None = MOST_ROWS  # None: all
 
-    def put(self, values: Array) -> Any:
-        """Put values where they are computed with; float16 becomes float32."""
+    def put(self, values: Any) -> Any:
+        """Put values, of NumPy or of a capture's torch, where they are computed with.
+
+        Floats of 16 bits become float32.
+        """
         if self.device == "numpy":
+            values = as_numpy(values)
             return values.astype(np.float32) if values.dtype == np.float16 else values
         import torch
 
-        moved = torch.from_numpy(np.ascontiguousarray(values)).to(self.device, non_blocking=True)
+        if isinstance(values, np.ndarray):
+            values = torch.from_numpy(np.ascontiguousarray(values))
+        moved = values.to(self.device, non_blocking=True)
         return moved.float() if moved.dtype == torch.float16 else moved
 
     def some_rows(self, count: int, seed: int) -> Ints:
@@ -78,6 +85,16 @@ class Machine:
             return 1
         return 2 if self.device != "numpy" else min(self.cores or cores(), MOST_THREADS)
 
+    def layers_together(self, weights: int, layers: int) -> int:
+        """Count the layers of a tower, each of so many weights, that are measured together.
+
+        It does not depend on the number of cores, so that they change no bit of a score.
+        """
+        computing = self.for_input(weights * layers)
+        blocks = 1 if computing.device == "numpy" else TOGETHER_ON_GPU
+        most = layers if weights < WORTH_A_THREAD else -(-layers // PARTS)
+        return max(1, min(most, blocks * computing.largest // max(1, weights)))
+
 
 ALL_CORES = Machine()
 
@@ -99,65 +116,113 @@ def head_ranges(layer: Layer, keys: int, largest: int = LARGEST) -> Iterator[Int
         yield np.arange(start, min(start + step, layer.heads))
 
 
+@dataclass(frozen=True)
+class HeadPart:
+    """Some heads of one layer."""
+
+    stored: StoredLayer
+    heads: Ints
+
+    def vectors(self, what: str, entries: Ints, input: int) -> Any:
+        """Read vectors (entries, N, D) of an input; None where they are not stored."""
+        return self.stored.as_stored(what, entries, input) if self.stored.has(what) else None
+
+    def by_head(self, what: str, input: int, computing: Computing) -> Any:
+        """Read keys or values (H, M, D) of an input, those of its group for each head."""
+        layer = self.stored.layer
+        groups, group_of = np.unique(
+            self.heads // (layer.heads // layer.groups), return_inverse=True
+        )
+        vectors = self.vectors(what, groups, input)
+        if vectors is None:
+            return None
+        vectors = computing.put(vectors)
+        same = len(groups) == len(self.heads)
+        return vectors if same else vectors[computing.put(group_of)]
+
+
+Stack = Sequence[HeadPart]  # heads of layers that are computed alike: `StoredLayer.alike`
+
+
 def row_blocks(
     stored: StoredLayer, input: int, heads: Ints, tokens: TokenTable,
     computing: Computing = HERE, seed: int = 0,
 ) -> Iterator[RowBlock]:  # fmt: skip
     """Yield the rows of an input in order, in blocks of at most `computing.largest` weights."""
+    return stacked_blocks([HeadPart(stored, heads)], input, tokens, computing, seed)
+
+
+def stacked_blocks(
+    stack: Stack, input: int, tokens: TokenTable, computing: Computing = HERE, seed: int = 0
+) -> Iterator[RowBlock]:
+    """Yield the same for heads of several layers, one after the other."""
+    stored = stack[0].stored
     n, m = stored.size(input)
-    reader = _Reader(stored, input, heads, computing)
+    reader = _Reader(stack, input, computing)
     keys, square = reader.keys(tokens), stored.layer.queries == stored.layer.keys
-    query = reader.vectors("query", heads)
+    query = reader.queries()
     all_rows = computing.some_rows(n, seed)
     chance_step = max(1, len(all_rows) // CHANCE_ROWS)
-    step = max(1, computing.largest // (len(heads) * max(1, m)))
+    step = max(1, computing.largest // (reader.heads * max(1, m)))
     for start in range(0, len(all_rows), step):
         rows = all_rows[start : start + step]
-        of_rows = None if query is None else query[:, computing.put(rows)]
-        weights, seen, products = reader.weights(rows, of_rows, keys.vectors)
+        on_device = computing.put(rows)
+        of_rows = None
+        if query is not None:
+            of_rows = query if len(rows) == n else query[:, on_device]
+        weights, seen, products, band = reader.weights(rows, of_rows, keys.vectors)
+        first = None if band.first is None else computing.put(band.first)
         yield RowBlock(
-            weights, computing.put(rows), seen, keys, square, of_rows, products, chance_step
-        )
+            weights, on_device, seen, keys, square, of_rows, products, chance_step, band.whole,
+            first,
+        )  # fmt: skip
+
+
+class SeenBand(NamedTuple):
+    """What is known of the keys that rows see before any mask is looked at."""
+
+    whole: int = 0  # so many first keys are seen by all rows
+    first: Ints | None = None  # (R,) the first key of each row, where those seen are neighbours
 
 
 @dataclass(frozen=True)
 class _Reader:
     """Some heads of one input."""
 
-    stored: StoredLayer
+    stack: Stack
     input: int
-    heads: Ints
     computing: Computing
 
-    def vectors(self, what: str, entries: Ints) -> Any:
-        """Read vectors (entries, N, D); None where they are not stored."""
-        if not self.stored.has(what):
+    @property
+    def heads(self) -> int:
+        return sum(len(part.heads) for part in self.stack)
+
+    def queries(self) -> Any:
+        """Read the queries (H, N, D); None where they are not stored."""
+        parts = [part.vectors("query", part.heads, self.input) for part in self.stack]
+        if any(part is None for part in parts):
             return None
-        return self.computing.put(self.stored.as_stored(what, entries, self.input))
+        return _joined([self.computing.put(part) for part in parts])
 
     def keys(self, tokens: TokenTable) -> Keys:
         """Read what there is to know of the input's keys."""
-        layer, put = self.stored.layer, self.computing.put
-        groups, group_of = np.unique(
-            self.heads // (layer.heads // layer.groups), return_inverse=True
+        stream, put = self.stack[0].stored.layer.keys, self.computing.put
+        vectors, values = (
+            _joined([part.by_head(what, self.input, self.computing) for part in self.stack])
+            for what in ("key", "value")
         )
-        by_head = [
-            None if vectors is None else vectors[put(group_of)]
-            for vectors in (self.vectors("key", groups), self.vectors("value", groups))
-        ]
-        place = tokens.places(self.input, layer.keys)
-        marks = (put(marks) for marks in tokens.of(self.input, layer.keys))
-        ids, special, punctuation = marks
+        place = tokens.places(self.input, stream)
+        ids, special, punctuation = (put(marks) for marks in tokens.of(self.input, stream))
         place = None if place is None else put(place)
-        return Keys(ids, special, punctuation, place, by_head[0], by_head[1])
+        return Keys(ids, special, punctuation, place, vectors, values)
 
-    def weights(self, rows: Ints, query: Any, key: Any) -> tuple[Any, Any, Any]:
+    def weights(self, rows: Ints, query: Any, key: Any) -> tuple[Any, Any, Any, SeenBand]:
         """Compute weights (H, R, M) of some rows, which keys are seen (R, M), and products q·k."""
-        stored, put = self.stored, self.computing.put
-        form = stored.only_form(self.input, self.heads, rows)
+        stored, heads, put = self.stack[0].stored, self.stack[0].heads, self.computing.put
+        form = stored.only_form(self.input, heads, rows)  # alike for the whole stack
         if form is None or stored.has("weights"):
-            weights = stored.weights(self.input, self.heads, rows)
-            return put(weights), put(stored.seen(self.input, self.heads, rows)), None
+            weights = stored.weights(self.input, heads, rows)
+            return put(weights), put(stored.seen(self.input, heads, rows)), None, SeenBand()
         xp, layer = namespace(query), stored.layer
         m = stored.size(self.input)[1]
         width = m if form.low == -UNBOUNDED else max(1, min(m, int(rows[-1]) - form.low + 1))
@@ -167,11 +232,30 @@ class _Reader:
         bias = form.added(len(rows), m)
         if bias is not None:
             bias = put(bias[:, :, :width].astype(np.float32))
-        sink = stored.sink(self.heads)
+        band = _band(form, rows, width)
         products = query @ key[:, :width].swapaxes(1, 2)
-        logits = softmax.logits_of(products, layer.scale, layer.softcap, bias, seen, xp)
-        sink = None if sink is None else put(sink.astype(np.float32))
-        return softmax.normalised(logits, sink, xp), seen.any(0), products
+        logits = softmax.logits_of(products, layer.scale, layer.softcap, bias, seen, xp, band.whole)
+        sinks = [part.stored.sink(part.heads) for part in self.stack]
+        sink = _joined([None if one is None else put(one.astype(np.float32)) for one in sinks])
+        weights = softmax.normalised(logits, sink, xp)
+        return weights, seen[0] if len(seen) == 1 else seen.any(0), products, band
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Join arrays along their first axis; None where there are none."""
+    if parts[0] is None or len(parts) == 1:
+        return parts[0]
+    return namespace(parts[0]).concatenate(parts)
+
+
+def _band(form: Form, rows: Ints, width: int) -> SeenBand:
+    """Tell what the band of a form says about the keys that sorted rows see."""
+    if form.hidden is not None:
+        return SeenBand()
+    if form.high == UNBOUNDED:
+        whole = width if form.low == -UNBOUNDED else int(rows[0]) - form.low + 1
+        return SeenBand(max(0, min(width, whole)), np.zeros(len(rows), np.int64))
+    return SeenBand(0, np.clip(rows - form.high, 0, width - 1).astype(np.int64))
 
 
 def _seen(form: Form, rows: Any, columns: Any) -> Any:

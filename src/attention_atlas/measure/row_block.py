@@ -46,6 +46,12 @@ class Keys:
         return lengths(self.vectors)
 
     @cached_property
+    def mean_vector(self) -> Any:
+        """(H, D): the mean of all keys."""
+        assert self.vectors is not None
+        return self.vectors.mean(1)
+
+    @cached_property
     def value_lengths(self) -> Any:
         """(H, M): the norm of each value."""
         return lengths(self.values)
@@ -72,6 +78,8 @@ class RowBlock:
     query: Floats | None = None  # (H, R, D)
     products: Floats | None = None  # (H, R, M): q·k, where the weights were made of them
     chance_step: int = 1  # the chance of what must be shuffled is of one row in so many
+    whole: int = 0  # so many first keys are seen by every row; more may be
+    first_seen: Integers | None = None  # (R,), where the keys that a row sees are neighbours
 
     @cached_property
     def xp(self) -> Any:
@@ -104,6 +112,11 @@ class RowBlock:
         return self.xp.amax(self.weights, axis=2)
 
     @cached_property
+    def received(self) -> Any:
+        """(H, M): the attention that each key gets from rows that have a choice."""
+        return self.xp.asarray(self.choosing, dtype=self.weights.dtype) @ self.weights
+
+    @cached_property
     def columns(self) -> Any:
         """(M,): the position of each key."""
         return beside(self.weights, np.arange(self.seen.shape[1]))
@@ -118,6 +131,14 @@ class RowBlock:
     def mean_distance(self) -> Any:
         """(H, R): Σⱼ w |i − j|."""
         return self.total(self.distance)
+
+    @cached_property
+    def earlier_copies(self) -> Any:
+        """(R, M) bool: earlier keys with the row's token id. Special tokens have none."""
+        tokens, keys, rows = self.tokens, self.keys, self.rows[:, None]
+        may_repeat = (tokens.ids >= 0) & ~tokens.special
+        same = (tokens.ids[rows] == keys.ids) & ~keys.special
+        return same & may_repeat[rows] & (self.columns < rows)
 
     @cached_property
     def patch_rows(self) -> Any:
@@ -167,12 +188,21 @@ class RowBlock:
         """
         drawn = beside(self.weights, dice.random(tuple(self.seen.shape), np.float32))
         order = self.xp.argsort(self.xp.where(self.seen, drawn, 2.0), axis=1)  # seen ones first
-        counts = beside(self.weights, np.arange(self.seen.shape[1]))  # their places, in order:
+        index = beside(self.weights, np.arange(len(order)))[:, None]
+        if self.first_seen is not None:  # then they go to the places from there on, round the end
+            source = order[index, (self.columns - self.first_seen[:, None]) % len(self.columns)]
+            return self.of(self.weights[:, index, source])
+        counts = self.columns  # their places, in order:
         places = self.xp.argsort(self.xp.where(self.seen, counts, counts + len(counts)), axis=1)
         source = self.xp.empty_like(order)
-        index = beside(self.weights, np.arange(len(order)))[:, None]
         source[index, places] = order
         return self.of(self.weights[:, index, source])
+
+    def hide(self, values: Any) -> Any:
+        """Set values (H, R, M) of keys that are not seen to zero, in place; returns them."""
+        tail = values[:, :, self.whole :]
+        tail *= self.seen[:, self.whole :]
+        return values
 
     def even(self) -> "RowBlock":
         """Make the block of two heads: one even over the keys it may see, one of zeros."""
@@ -186,14 +216,16 @@ class RowBlock:
             return self
         kept = self.rows % self.chance_step == self.chance_step // 2
         query = None if self.query is None else self.query[:, kept]
+        first = None if self.first_seen is None else self.first_seen[kept]
         return RowBlock(
-            self.weights[:, kept], self.rows[kept], self.seen[kept], self.tokens, self.square, query
-        )
+            self.weights[:, kept], self.rows[kept], self.seen[kept], self.tokens, self.square,
+            query, whole=self.whole, first_seen=first,
+        )  # fmt: skip
 
     def of(self, weights: Any) -> "RowBlock":
         """Copy the block with other weights; keeps what does not depend on them."""
         other = copy(self)
-        for name in ("mass", "largest", "mean_distance"):
+        for name in ("mass", "largest", "mean_distance", "received"):
             other.__dict__.pop(name, None)
         object.__setattr__(other, "weights", weights)
         return other

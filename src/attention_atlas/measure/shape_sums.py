@@ -94,11 +94,13 @@ def _uneven(block: RowBlock, aside: Any, even: Any) -> Any:
     Rows and even rows have the same sum, so this is half the sum of all differences.
     """
     xp = block.xp
-    above = block.weights - xp.asarray(even, dtype=block.weights.dtype)[:, :, None]
-    xp.clip(above, 0, None, out=above)
+    floor = xp.asarray(even, dtype=block.weights.dtype)
+    raised = xp.maximum(block.weights, floor[:, :, None])
     if aside is None:
-        return xp.asarray(above.sum(2), dtype=xp.float64)
-    return xp.asarray(block.of(above).total(~aside), dtype=xp.float64)
+        total, keys = raised.sum(2), block.seen.shape[1]
+    else:
+        total, keys = block.of(raised).total(~aside), (~aside).sum()
+    return xp.asarray(total, dtype=xp.float64) - xp.asarray(floor, dtype=xp.float64) * keys
 
 
 class _Targets:

@@ -4,10 +4,11 @@ A `Partial` holds the scores of one shard's inputs as plain arrays, a row an inp
 written to a file. `join` adds partials up.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 from threadpoolctl import threadpool_limits
 
@@ -79,26 +80,52 @@ class Meter:
             threadpool_limits(1, "blas"),
             ThreadPoolExecutor(self._threads(number)) as threads,
         ):
-            for inputs, measured in threads.map(partial(self._layer, number), self.layers):
+            together = self._together(number)
+            for inputs, measured in threads.map(partial(self._layers, number), together):
                 arrays |= measured
                 count += inputs
                 done(count)
         return Partial(number, arrays)
 
-    def _layer(self, shard: int, layer: MeasuredLayer) -> tuple[int, dict[str, Numbers]]:
-        """Measure one layer of a shard; returns how many inputs it has, and its arrays."""
-        stored = self.atlas.held_layer(shard, layer.tower, layer.layer)
-        inputs = [number for number in stored.inputs() if self.only is None or number in self.only]
-        measured = self._inputs.layer(stored, layer.measures, inputs)
-        return len(inputs), {f"{layer.stem}.{name}": array for name, array in measured.items()}
+    def _layers(
+        self, shard: int, layers: Sequence[MeasuredLayer]
+    ) -> tuple[int, dict[str, Numbers]]:
+        """Measure some layers of a shard; returns their inputs × layers, and their arrays."""
+        stored = [self.atlas.held_layer(shard, layer.tower, layer.layer) for layer in layers]
+        known = stored[0].inputs()
+        inputs = [number for number in known if self.only is None or number in self.only]
+        measured = self._inputs.layers(stored, layers[0].measures, inputs)
+        arrays = {
+            f"{layer.stem}.{name}": array
+            for layer, of_layer in zip(layers, measured, strict=True)
+            for name, array in of_layer.items()
+        }
+        return len(inputs) * len(layers), arrays
 
-    def _threads(self, shard: int) -> int:
-        """Count the threads for a shard: one where its inputs are short."""
-        layer = self.layers[0]
+    def _together(self, shard: int) -> Iterator[list[MeasuredLayer]]:
+        """Yield the layers of a shard that are read and measured together."""
+
+        def shared(layer: MeasuredLayer) -> tuple[object, ...]:
+            stored = self.atlas.held_layer(shard, layer.tower, layer.layer)
+            names = tuple(measure.name for measure in layer.measures)
+            return layer.tower.name, names, layer.layer.heads, tuple(stored.inputs())
+
+        for _, neighbours in groupby(self.layers, shared):
+            layers = list(neighbours)
+            step = self.machine.layers_together(self._mean_weights(shard, layers[0]), len(layers))
+            for start in range(0, len(layers), step):
+                yield layers[start : start + step]
+
+    def _mean_weights(self, shard: int, layer: MeasuredLayer) -> int:
+        """Count the weights of a layer and an input, on average."""
         stored = self.atlas.held_layer(shard, layer.tower, layer.layer)
         sizes = [stored.size(number) for number in stored.inputs()]
         mean = sum(rows * keys for rows, keys in sizes) // max(1, len(sizes))
-        return self.machine.threads(mean * layer.layer.heads)
+        return mean * layer.layer.heads
+
+    def _threads(self, shard: int) -> int:
+        """Count the threads for a shard: one where its inputs are short."""
+        return self.machine.threads(self._mean_weights(shard, self.layers[0]))
 
 
 def measure_shard(atlas: StoredAtlas, shard: int, seed: int = 0) -> Partial:

@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +28,7 @@ from attention_atlas.store.seal import (
     is_sealed,
     sealed,
 )
+from attention_atlas.store.stream import FileStream, one_ahead
 
 Array = npt.NDArray[Any]
 SEAL = "seal"  # the key of a seal in JSON and in metadata
@@ -158,36 +158,24 @@ def write_tensors(
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     text = len(text).to_bytes(8, "little") + text
-    digest = Checksum()
+    sums: list[str] = []
 
     def write(part: Path) -> None:
+        # Large arrays are joined, or fetched from a GPU, when they are asked for.
+        in_turn = one_ahead if end > CHUNK else map
+        arrays = in_turn(lambda name: np.ascontiguousarray(tensors[name]), names)
         with part.open("wb", buffering=0) as file:
-            _stream(file, digest, text)
-            for name in names:
-                array = np.ascontiguousarray(tensors[name])
-                _stream(file, digest, array.reshape(-1).view(np.uint8).data)
+            with FileStream(file) as stream:
+                stream.write(text)
+                for array in arrays:
+                    stream.write(array.reshape(-1).view(np.uint8).data)
+                sums.append(stream.digest.hexdigest())
             if metadata is not None:
                 file.seek(text.index(OPEN.encode()) + len(MARK))
-                file.write(digest.hexdigest().encode())
+                file.write(sums[-1].encode())
 
     write_whole(path, write)
-    return digest.hexdigest()
-
-
-def _stream(file: FileIO, digest: Checksum, data: bytes | memoryview) -> None:
-    """Write data in chunks, update its checksum and drop it from the system's cache.
-
-    New cache pages for a file of gigabytes cost more than everything else here, and displace pages
-    that other programs need.
-    """
-    for start in range(0, len(data), CHUNK):
-        chunk = memoryview(data)[start : start + CHUNK]
-        digest.update(chunk)
-        while chunk:
-            chunk = chunk[file.write(chunk) :]
-        if len(data) - start >= CHUNK and hasattr(os, "posix_fadvise"):
-            os.fdatasync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, file.tell(), os.POSIX_FADV_DONTNEED)
+    return sums[-1]
 
 
 # Reading -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,15 @@ from attention_atlas.store.shard import HeldTensors
 
 
 class HeldShard(StoredAtlas):
-    """The tensors and tokens of one shard in memory, as an atlas; inputs keep their numbers."""
+    """The tensors and tokens of one shard in memory, as an atlas; inputs keep their numbers.
 
-    def __init__(self, towers: tuple[Tower, ...], tensors: Mapping[str, Numbers], tokens: pa.Table):
+    as_they_are  parts of vectors are given as the capture holds them, on a GPU perhaps
+    """
+
+    def __init__(
+        self, towers: tuple[Tower, ...], tensors: Mapping[str, Numbers], tokens: pa.Table,
+        as_they_are: bool = False,
+    ):  # fmt: skip
         streams = {
             stream for tower in towers for layer in tower.layers
             for stream in (layer.queries, layer.keys)
@@ -24,7 +31,8 @@ class HeldShard(StoredAtlas):
         self.__dict__["_tokens"] = tokens.to_pandas()
 
         def read(name: str) -> Array:
-            return np.asarray(tensors[name])
+            tensor: Any = tensors[name]
+            return tensor if as_they_are and hasattr(tensor, "vectors") else np.asarray(tensor)
 
         self._held = HeldTensors(read, set(tensors))
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Self
 
 import numpy as np
@@ -71,6 +72,7 @@ class StoredAtlas:
         self.manifest = manifest
         self._just_written = just_written  # by this run, so checksums need not be compared
         self._shards: dict[int, ShardFile] = {}
+        self._opening = Lock()
         self._layers: dict[tuple[int, str, int], StoredLayer] = {}
         self._pyramids = Pyramids()
         self._held_relations: pd.DataFrame | None = None
@@ -542,18 +544,21 @@ class StoredAtlas:
         firsts = np.concatenate(
             [[0], np.cumsum(self.shard_sizes(heads[0])[:, int(what != "query")])]
         )
-        parts, places = [], []
+        vectors: Array | None = None  # (entries, rows, D)
         for number, (first, last) in enumerate(pairwise(firsts.tolist())):
             inside = np.flatnonzero((rows >= first) & (rows < last))
             if not inside.size and rows.size:  # a shard may keep no vectors at all
                 continue
             stored = self._shard_layer(number, tower, layer)
             self._need(stored, what)
-            parts.append(stored.as_stored(what, entries)[:, rows[inside] - first])
-            places.append(inside)
-        vectors = np.concatenate(parts, axis=1)
-        order = np.concatenate(places).argsort()
-        return vectors[own][:, order] if (np.diff(order) != 1).any() else vectors[own]
+            wide = stored.kind(what)
+            if vectors is None:
+                vectors = np.empty((len(entries), len(rows), wide.shape[-1]), wide.dtype)
+            elif np.result_type(vectors, wide.dtype) != vectors.dtype:
+                vectors = vectors.astype(wide.dtype)
+            stored.fill(what, entries, rows[inside] - first, vectors, inside)
+        assert vectors is not None  # rows are those of shards
+        return vectors if np.array_equal(own, np.arange(len(entries))) else vectors[own]
 
     def shard_sizes(self, head: str | Head) -> npt.NDArray[np.int64]:
         """Count the queries and the keys of a head in each file of vectors: (files, 2)."""
@@ -587,10 +592,11 @@ class StoredAtlas:
 
     def shard(self, number: int) -> ShardFile | HeldTensors:
         """Open one file of vectors; check its checksum on first use."""
-        if number not in self._shards:
-            about = self.manifest.shards[number]
-            checksum = None if self._just_written else about.checksum
-            self._shards[number] = ShardFile(self.path / about.file, about.bytes, checksum)
+        with self._opening:  # several threads would each compare the whole file
+            if number not in self._shards:
+                about = self.manifest.shards[number]
+                checksum = None if self._just_written else about.checksum
+                self._shards[number] = ShardFile(self.path / about.file, about.bytes, checksum)
         return self._shards[number]
 
     def _find(self, name: str | Head) -> tuple[Tower, Layer, int]:

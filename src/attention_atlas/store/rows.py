@@ -17,7 +17,7 @@ from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.shard import HeldTensors, ShardFile, unpack_form
-from attention_atlas.store.tensor_file import runs
+from attention_atlas.store.tensor_file import TensorKind, runs
 
 LARGEST = 4_000_000  # numbers of one array at once
 Float32 = npt.NDArray[np.float32]
@@ -78,6 +78,18 @@ class StoredLayer:
             blocks, side = self._blocks(input), 0 if what == "query" else 1
             span = slice(*self._starts[[blocks.start, blocks.stop], side].tolist())
         return self._read(what, entries, span)
+
+    def kind(self, what: str) -> TensorKind:
+        """Return the shape and the type of this layer's "query", "key" or "value"."""
+        return self.tensors.kind(f"{self._stem}.{what}")
+
+    def fill(self, what: str, entries: Ints, rows: Ints, target: Array, places: Ints) -> None:
+        """Read vectors at `rows` of the shard, as stored, into `target` (H, N, D) at `places`."""
+        name, together = f"{self._stem}.{what}", runs(places)
+        if len(together) == 1:
+            self.tensors.fill(name, entries, rows, target[:, together[0]])
+        else:
+            target[:, places] = self.tensors.part(name, entries)[:, rows]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -162,6 +174,21 @@ class StoredLayer:
         """Return the mask and bias of an input's rows; None where it is cut into several blocks."""
         blocks = self._blocks(input)
         return self.form(blocks.start, heads, rows) if len(blocks) == 1 else None
+
+    def alike(self, input: int) -> tuple[object, ...] | None:
+        """Return what layers must have in common for an input to be computed together.
+
+        None where this layer must be computed alone: weights that are stored, several blocks, a
+        mask or a bias of its own.
+        """
+        blocks, layer = self._blocks(input), self.layer
+        if len(blocks) != 1 or self.has("weights") or (self.table[blocks.start, 5:] >= 0).any():
+            return None
+        return (
+            *self.table[blocks.start, 1:5].tolist(), layer.queries, layer.keys, layer.scale,
+            layer.softcap, layer.sink, *(self.has(what) for what in ("query", "key", "value")),
+            layer.width, layer.value_width,
+        )  # fmt: skip
 
     def sink(self, heads: Ints) -> Array | None:
         """Return the logits of the sinks of some heads, (H,), or None if there are none."""

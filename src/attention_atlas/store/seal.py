@@ -9,6 +9,7 @@ safetensors, last in the metadata of Parquet.
 import hashlib
 import re
 import zlib
+from collections.abc import Iterable
 
 from attention_atlas.names.errors import StoreError
 
@@ -45,6 +46,11 @@ class Checksum:
         if self._room < CHUNK:
             digest.update(self._crc.to_bytes(4, "little"))
         return digest.hexdigest()
+
+
+def checksum_of_blocks(sums: Iterable[int]) -> str:
+    """Return the checksum of a file from the CRC-32 of each of its blocks, in their order."""
+    return hashlib.sha256(b"".join(one.to_bytes(4, "little") for one in sums)).hexdigest()
 
 
 def checksum_of(data: bytes | bytearray | memoryview) -> str:

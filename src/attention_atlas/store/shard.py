@@ -25,7 +25,7 @@ An input is one block, except where a model cuts it into windows or images.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
-from attention_atlas.store.tensor_file import EVERY, TensorFile, runs
+from attention_atlas.store.tensor_file import EVERY, TensorFile, TensorKind, runs
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,15 @@ class HeldTensors:
         """Return a tensor at indexes of its first and second axis."""
         return part(self.tensor(name), first, second)
 
+    def fill(self, name: str, first: Ints, second: Ints, target: Array) -> None:
+        """Copy a tensor at indexes of its first two axes into an array of their shape."""
+        target[:] = self.part(name, first, second)
+
+    def kind(self, name: str) -> TensorKind:
+        """Return the shape and the type of a tensor."""
+        tensor = self.tensor(name)
+        return TensorKind(tensor.shape, tensor.dtype)
+
     def length(self, name: str) -> int:
         """Return how many entries the first axis of a tensor has."""
         return len(self.tensor(name))
@@ -133,6 +142,8 @@ def part(tensor: Any, first: Ints, second: Ints | slice) -> Array:
     """Read a tensor at indexes of its first and second axis, one run of neighbours at a time."""
     columns = [second] if isinstance(second, slice) else runs(second)
     rows = [[tensor[run, column_run] for column_run in columns] for run in runs(first)]
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return cast(Array, rows[0][0])  # as it is: a capture's may be on a GPU
     joined = [row[0] if len(row) == 1 else np.concatenate(row, axis=1) for row in rows]
     return np.asarray(joined[0] if len(joined) == 1 else np.concatenate(joined))
 

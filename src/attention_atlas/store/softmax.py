@@ -52,11 +52,13 @@ def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, for
 
 
 def logits_of(
-    products: Any, scale: float, softcap: float | None, bias: Any, seen: Any, xp: Any = np
-) -> Any:
+    products: Any, scale: float, softcap: float | None, bias: Any, seen: Any, xp: Any = np,
+    whole: int = 0,
+) -> Any:  # fmt: skip
     """Return the logits of products q·k (H, N, M) and keys seen (H or 1, N, M).
 
     `xp` is the library of the arrays: NumPy, or one with functions of the same names (torch).
+    The first `whole` keys are known to be seen by every row.
     """
     logits = products * scale
     if softcap is not None:
@@ -65,18 +67,21 @@ def logits_of(
         logits *= softcap
     if bias is not None:
         logits += bias
-    hidden = xp.where(seen, 0.0, -np.inf)
-    logits += xp.asarray(hidden, dtype=products.dtype)
+    hidden = xp.where(seen[..., whole:], 0.0, -np.inf)
+    logits[..., whole:] += xp.asarray(hidden, dtype=products.dtype)
+    if whole:
+        return logits
     nothing = ~seen.any(-1)[..., None]  # (H or 1, N, 1)
     return xp.where(nothing, 0.0, logits) if nothing.any() else logits
 
 
 def normalised(logits: Any, sink: Any, xp: Any = np) -> Any:
-    """Return the softmax over the last axis, in which a sink (H,) takes part, (H, N, M)."""
+    """Turn logits (H, N, M) into their softmax, in which a sink (H,) takes part; return them."""
     top = xp.amax(logits, axis=-1, keepdims=True)
     if sink is not None:
         top = xp.maximum(top, sink[:, None, None])
-    grown = logits - top
+    grown = logits  # in place: a matrix less
+    grown -= top
     xp.exp(grown, out=grown)
     total = grown.sum(-1)[..., None]
     if sink is not None:

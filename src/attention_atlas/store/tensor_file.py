@@ -10,19 +10,22 @@ import json
 import math
 import os
 import time
+import zlib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
 
 from attention_atlas.names.errors import StoreError
 from attention_atlas.store import files
+from attention_atlas.store.cores import each
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Ints
-from attention_atlas.store.seal import CHUNK, DIGITS, Checksum, seal_place
+from attention_atlas.store.seal import CHUNK, DIGITS, checksum_of_blocks, seal_place
 
 EVERY = slice(None)
 _DTYPES = {
@@ -31,6 +34,8 @@ _DTYPES = {
 }  # fmt: skip
 _LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
 _AT_ONCE = 2**30  # bytes of one read; systems stop at 2 GiB
+SPAN = 16 * CHUNK  # bytes of a file that one thread compares with its checksum
+WORTH_A_READ = 2**14  # bytes; of shorter runs, a tensor is read whole and cut
 _OPEN_FILES = 64  # kept open; an atlas may have thousands, a process about a thousand
 _OLD = 2_000_000_000  # ns: a file written later than so before may change within one tick of mtime
 _reading = Lock()  # only where a system has no pread
@@ -50,6 +55,13 @@ class _Descriptor:
 _open_files: LRUCache[tuple[Path, tuple[int, ...]], _Descriptor] = LRUCache(_OPEN_FILES)
 _verified: LRUCache[tuple[str, tuple[int, ...], str], None] = LRUCache(4096)
 _lock = Lock()
+
+
+class TensorKind(NamedTuple):
+    """The shape and the type of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
 
 
 @dataclass(frozen=True)
@@ -125,9 +137,36 @@ class TensorFile:
         shape = (sum(run.stop - run.start for run in rows), wide, *entry.shape[2:])
         return self._numbers(entry, shape, bytes_of)
 
+    def fill(self, name: str, first: Ints, second: Ints, target: Array) -> None:
+        """Read a tensor (H, N, D) at indexes of its first two axes into an array of their shape.
+
+        Runs of neighbours go from the file to their place without a copy, unless they are short.
+        """
+        entry, columns = self._entry(name), runs(second)
+        _, length, width = entry.shape
+        cell = width * entry.dtype.itemsize
+        short = len(second) * cell < WORTH_A_READ * len(columns)
+        if short or target.dtype != entry.dtype or not target[:1].flags.c_contiguous:
+            target[:] = self.part(name, first)[:, second]
+            return
+        inside = _highest(columns) <= length and first.max(initial=0) < entry.shape[0]
+        _need(inside and _lowest(columns) >= 0, self.path, name, self._todo)
+        file, ends = self._opened(), np.cumsum([run.stop - run.start for run in columns]).tolist()
+        for place, number in enumerate(first.tolist()):
+            head = target[place].reshape(-1).view(np.uint8).data
+            start = entry.start + number * length * cell
+            for run, end in zip(columns, ends, strict=True):
+                piece = head[(end - run.stop + run.start) * cell : end * cell]
+                self._read(file, piece, start + run.start * cell)
+
     def length(self, name: str) -> int:
         """Return how many entries the first axis of a tensor has."""
         return self.shape(name)[0]
+
+    def kind(self, name: str) -> TensorKind:
+        """Return the shape and the type of a tensor."""
+        entry = self._entry(name)
+        return TensorKind(entry.shape, entry.dtype)
 
     def _entry(self, name: str) -> _Entry:
         try:
@@ -209,19 +248,25 @@ class TensorFile:
         with _lock:
             if key in _verified:
                 return
-        digest, file = Checksum(), self._opened()
-        buffer = memoryview(bytearray(min(CHUNK, self.size)))
-        for start in range(0, self.size, CHUNK):
-            block = buffer[: self.size - start]
-            self._read(file, block, start)
-            if zeros_at is not None:
-                _zero(block, zeros_at - start)
-            digest.update(block)
-        if digest.hexdigest() != checksum:
+        file = self._opened()
+        spans = [range(start, min(start + SPAN, self.size)) for start in range(0, self.size, SPAN)]
+        sums = each(lambda span: self._block_sums(file, span, zeros_at), spans)
+        if checksum_of_blocks(chain.from_iterable(sums)) != checksum:
             raise StoreError(f"{self.path} is damaged: its checksum does not match; {self._todo}")
         if time.time_ns() - self._state[2] > _OLD:
             with _lock:
                 _verified[key] = None
+
+    def _block_sums(self, file: _Descriptor, span: range, zeros_at: int | None) -> list[int]:
+        """Return the CRC-32 of each block of a span of bytes."""
+        buffer, sums = memoryview(bytearray(min(CHUNK, len(span)))), []
+        for start in span[::CHUNK]:
+            block = buffer[: span.stop - start]
+            self._read(file, block, start)
+            if zeros_at is not None:
+                _zero(block, zeros_at - start)
+            sums.append(zlib.crc32(block))
+        return sums
 
 
 def runs(index: Ints) -> list[slice]:

@@ -82,7 +82,8 @@ def measure_contents(whole: "Contents", plan: Any, device: str = "cpu") -> "Cont
     from attention_atlas.store.held_shard import HeldShard
     from attention_atlas.store.parts import Contents
 
-    held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"])
+    # What is measured on the GPU that the model is on never leaves it.
+    held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"], device == "cuda")
     try:
         meter = Meter(held, seed=plan.capturing.seed, machine=find_machine(device))
     except InputError:  # inputs of a single token: no head has anything to choose

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
-from attention_atlas.measure.arrays import Floats, beside, zeros
+from attention_atlas.measure.arrays import Floats, beside, namespace, zeros
+from attention_atlas.measure.chance import ChanceBlock
 from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import RowBlock
 
@@ -16,24 +17,27 @@ class Coverage(Accumulator):
     """The attention on each key, and how many rows see it."""
 
     def state(self, block: RowBlock) -> State:
-        choosing = block.xp.asarray(block.choosing, dtype=block.weights.dtype)
-        return all_keys(block, choosing @ block.weights), all_keys(block, block.seen.sum(0))
+        return all_keys(block, block.received), all_keys(block, block.seen.sum(0))
 
-    def shuffled(self, block: RowBlock, even: RowBlock, dice: np.random.Generator) -> State:
+    def shuffled(self, chance: ChanceBlock) -> State:
         """Draw what each of DRAWN keys, evenly spaced, gets of each row: any of its weights.
 
         The entropy is a sum over keys, so its mean is that of shuffled rows, although the draws of
         one key do not depend on those of another.
         """
-        xp, count = block.xp, len(block.tokens.ids)
+        block, dice = chance.block, chance.dice
+        xp, (rows, width), count = block.xp, block.seen.shape, len(block.tokens.ids)
         step = -(-count // DRAWN)
-        places = beside(block.weights, np.arange(step // 2, count, step))
-        drawn = dice.random((len(block.rows), len(places)), np.float32)
-        sees = all_keys(block, block.seen)[:, places] & block.choosing[:, None]  # (R, K)
-        index = beside(block.weights, np.arange(len(block.rows)))[:, None]
-        weights = block.weights[:, index, _seen_key(block, beside(block.weights, drawn))]
+        places = np.arange(step // 2, count, step)
+        drawn = dice.random((rows, len(places)), np.float32)
+        near = int(np.searchsorted(places, width))  # no row of the block sees the others
+        sees = block.seen[:, beside(block.weights, places[:near])] & block.choosing[:, None]
+        index = beside(block.weights, np.arange(rows))[:, None]
+        chosen = _seen_key(block, beside(block.weights, drawn[:, :near]))  # (R, near)
+        weights = block.weights[:, index, chosen]
         weights *= sees
-        return xp.sum(weights, axis=1, dtype=xp.float64), sees.sum(0)
+        sums = xp.sum(weights, axis=1, dtype=xp.float64), sees.sum(0)
+        return tuple(padded(values, len(places)) for values in sums)
 
     def value(self, state: State) -> Floats:
         received, seen = state
@@ -45,19 +49,27 @@ class Coverage(Accumulator):
 
 def all_keys(block: RowBlock, values: Any) -> Any:
     """Add zeros for the keys after those of the block; returns (…, keys of the input)."""
-    more = len(block.tokens.ids) - values.shape[-1]
+    return padded(values, len(block.tokens.ids))
+
+
+def padded(values: Any, length: int) -> Any:
+    """Add zeros at the end of the last axis; returns (…, length)."""
+    more = length - values.shape[-1]
     if not more:
         return values
-    return block.xp.concatenate([values, zeros(values, (*values.shape[:-1], more))], axis=-1)
+    zero = zeros(values, (*values.shape[:-1], more))
+    return namespace(values).concatenate([values, zero], axis=-1)
 
 
 def _seen_key(block: RowBlock, drawn: Any) -> Any:
     """Turn numbers from 0 to 1, (R, K), into keys that the rows see; returns (R, K)."""
     xp = block.xp
-    columns = xp.where(block.seen)[1]  # those of the first row, then those of the second …
-    starts = (block.visible.cumsum(0) - block.visible)[:, None]
     last = xp.clip(block.visible - 1, 0, None)[:, None]
     place = xp.minimum(xp.asarray(drawn * block.visible[:, None], dtype=xp.int64), last)
+    if block.first_seen is not None:
+        return xp.clip(block.first_seen[:, None] + place, None, block.seen.shape[1] - 1)
+    columns = xp.where(block.seen)[1]  # those of the first row, then those of the second …
+    starts = (block.visible.cumsum(0) - block.visible)[:, None]
     return columns[xp.clip(starts + place, None, len(columns) - 1)]
 
 

@@ -21,13 +21,15 @@ class DistanceDot(Accumulator):
             dots = block.query @ block.keys.vectors.swapaxes(1, 2)
         lengths = block.tokens.vector_lengths[:, : block.seen.shape[1]]
         squares = inner(block.query, block.query), lengths * lengths  # (H, R), (H, M)
-        away = squares[0][:, :, None] + squares[1][:, None]
-        away -= 2 * dots
+        away = dots * -2
+        away += squares[0][:, :, None]
+        away += squares[1][:, None]
         xp.sqrt(xp.clip(away, 0, None, out=away), out=away)
         # About a number near the mean, float32 loses little; the rest is done in float64.
-        middle = inner(block.query.mean(1), block.keys.vectors.mean(1))  # of q·k, (H,)
+        middle = inner(block.query.mean(1), block.tokens.mean_vector)  # of q·k, (H,)
         usual = xp.sqrt(xp.clip(squares[0].mean(1) + squares[1].mean(1) - 2 * middle, 0, None))
-        a, b = _about(dots, middle, block.seen), _about(away, usual, block.seen)
+        away -= usual[:, None, None]
+        a, b = block.hide(dots - middle[:, None, None]), block.hide(away)
         count = xp.asarray(block.visible.sum(), dtype=xp.float64)
         pairs = count.clip(1, None)
         means = [_over_rows(xp, values.sum(2)) / pairs for values in (a, b)]
@@ -54,13 +56,6 @@ class DistanceDot(Accumulator):
         # Squares of almost equal numbers are zero but for rounding, and may come out below it.
         size = np.sqrt(np.maximum(aa, 0) * np.maximum(bb, 0))
         return np.where((count > 2) & (size > 1e-12), ab / np.maximum(size, 1e-12), np.nan)
-
-
-def _about(values: Any, middle: Any, seen: Any) -> Any:
-    """Subtract a number a head, (H,); returns (H, R, M), 0 where not seen."""
-    values = values - middle[:, None, None]
-    values *= seen
-    return values
 
 
 def _over_rows(xp: Any, values: Any) -> Any:

@@ -8,16 +8,7 @@ from attention_atlas.measure.row_block import RowBlock
 
 
 def duplicate(block: RowBlock) -> Any:
-    return block.share(earlier_copies(block))
-
-
-def earlier_copies(block: RowBlock) -> Any:
-    """Find earlier keys with the row's token id; returns (R, M). Special tokens have none."""
-    tokens, keys = block.tokens, block.keys
-    rows = block.rows[:, None]
-    may_repeat = (tokens.ids >= 0) & ~tokens.special
-    same = (tokens.ids[rows] == keys.ids) & ~keys.special
-    return same & may_repeat[rows] & (block.columns < rows)
+    return block.share(block.earlier_copies)
 
 
 MEASURE = Measure(

@@ -5,12 +5,11 @@ from typing import Any
 from attention_atlas.measure.accumulate import RowMean
 from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import RowBlock
-from attention_atlas.measure.scores.duplicate import earlier_copies
 
 
 def induction(block: RowBlock) -> Any:
     after = block.xp.zeros_like(block.seen)
-    after[:, 1:] = earlier_copies(block)[:, :-1]
+    after[:, 1:] = block.earlier_copies[:, :-1]
     return block.share(after & (block.columns < block.rows[:, None]))  # must be earlier too
 
 

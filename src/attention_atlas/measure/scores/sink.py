@@ -19,7 +19,7 @@ class OnSinks(Accumulator):
         visible = xp.clip(xp.asarray(block.visible, dtype=block.weights.dtype), 1, None)
         seen = xp.asarray(block.seen, dtype=block.weights.dtype)
         even = (choosing / visible) @ seen
-        return all_keys(block, choosing @ block.weights), all_keys(block, even)
+        return all_keys(block, block.received), all_keys(block, even)
 
     def value(self, state: State) -> Floats:
         received, even = state

@@ -118,6 +118,20 @@ class Joined:
         parts = [v.cpu().numpy().astype(self.dtype, copy=False) for v in self.vectors]
         return np.asarray(np.concatenate(parts, axis=1), dtype=dtype)
 
+    def __getitem__(self, places: tuple[slice, slice]) -> Tensor:
+        """Return some heads of neighbours (H, n, D) where they are, on a GPU perhaps."""
+        heads, span = places
+        first, last, _ = span.indices(self.shape[1])
+        parts, start = [], 0
+        for vectors in self.vectors:
+            end = start + vectors.shape[1]
+            if start < last and first < end:
+                parts.append(vectors[heads, max(0, first - start) : last - start])
+            start = end
+        kind = torch.float32 if self.dtype == np.float32 else torch.float16
+        parts = [part.to(kind) for part in parts] or [self.vectors[0][heads, :0].to(kind)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return np.asarray, (np.asarray(self),)  # another process gets the array itself
 

@@ -1,9 +1,9 @@
 """Is a view of contributions as fast as one of weights? python -m benchmarks.contributions
 
 The shape of GPT-2 (random weights), one text of 128 tokens: what a page asks for when the switch is
-turned, all sides in turns, no answer kept. Seconds of the processor, not of the clock, so that other
-work on the machine counts little. `turned` is a switch turned while weights are on screen, so that
-the layers' weights are kept; `opened` is a link that opens on contributions. And what output
+turned, all sides in turns, no answer kept. Seconds of the processor, not of the clock, so that
+other work on the machine counts little. `turned` is a switch turned while weights are on screen, so
+that the layers' weights are kept; `opened` is a link that opens on contributions. And what output
 projections cost a capture.
 """
 

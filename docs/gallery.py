@@ -73,6 +73,42 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "all-heads": ("All heads: layers down, heads across", {"view": "model"}),
     "neurons": ("Neurons: query, key, their product, and the softmax", {"view": "neuron"}),
     "heat-map": ("Heat-map: rows look, columns are looked at", {"view": "heat"}),
+    "moved-lines": (
+        "What is moved, not where a head looks: contributions below zero are orange",
+        {"view": "head", "layer": 5, "heads": ["L5H0", "L5H1", "L5H4"], "shown": "contribution"},
+    ),
+    "moved-all-heads": (
+        "All heads by what they move, without sinks",
+        {"view": "model", "shown": "moved", "withoutSinks": True},
+    ),
+    "moved-heat-map": (
+        "Contributions as a matrix",
+        {"view": "heat", "layer": 5, "heads": ["L5H1"], "shown": "contribution"},
+    ),
+    "moved-mean": (
+        "The mean of a head's contributions beside its map",
+        {"tab": "map", "mapHead": HEAD, **LIT, "shown": "contribution", "withoutSinks": True},
+    ),
+    "logit": (
+        "Logit: what each head and each token adds to the next token's logit",
+        {"view": "logit", "logitHead": "L4H5"},
+    ),
+    "directions": (
+        "Why here: the few directions that carry a head's attention",
+        {"view": "neuron", "layer": 2, "heads": ["L2H1"], "basis": "directions"},
+    ),
+    "token-set": (
+        "Several tokens together: what they look at",
+        {"view": "head", "chosen": {"side": "query", "positions": [8, 9, 10]}},
+    ),
+    "reading": (
+        "Reading: the text coloured by what one token looks at",
+        {"view": "read", "token": {"side": "query", "position": 19}, "pinned": True},
+    ),
+    "checkpoints": (
+        "A line a head over checkpoints of one model",
+        {"tab": "heads", "versus": [2, 3]},
+    ),
     "heads": (
         "What each head is: kinds, two scores, one score's distribution, every score, the card",
         {"tab": "heads"},
@@ -110,6 +146,7 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
 SCROLLED = {
     "compare-reactions": "[data-testid=reaction-input]",
     "compare-differ": "[data-testid=head-map]",
+    "checkpoints": "[data-testid=head-lines]",
 }
 
 PICKED = {"token": {"side": "query", "position": 29}, "pinned": True}

@@ -20,7 +20,9 @@ from attention_atlas.store.output import Float32, LayerProjection
 MOVED, CONTRIBUTION = "moved", "contribution"
 
 
-_CANCELS = 1e-2  # an output whose square is below this part of its heads' squares is added up itself
+_CANCELS = (
+    1e-2  # an output whose square is below this part of its heads' squares is added up itself
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def _by_output(rows: Float32, projection: LayerProjection) -> tuple[Float32, Flo
     if projection.bias is not None:
         output = output + projection.bias
     squares = np.einsum("rd,rd->r", output, output, dtype=np.float64)
-    return output @ projection.flat.T, squares.astype(np.float32)
+    back: Float32 = np.asarray(output @ projection.flat.T, np.float32)
+    return back, squares.astype(np.float32)
 
 
 def contributions(
@@ -103,7 +106,13 @@ def norms(
     weights: Float32, values: Float32, projection: LayerProjection, heads: Sequence[int], group: int
 ) -> Float32:
     """Return the lengths ‖w_ij f_h(v_j)‖ (H, R, M) of some heads."""
+    return np.asarray(weights * value_lengths(values, projection, heads, group)[:, None])
+
+
+def value_lengths(
+    values: Float32, projection: LayerProjection, heads: Sequence[int], group: int
+) -> Float32:
+    """Return the lengths ‖f_h(v_j)‖ (H, M) of what values (G, M, E) become in some heads."""
     own = values[[head // group for head in heads]]  # (H, M, E)
     turned = own @ projection.factors[list(heads)].swapaxes(1, 2)
-    lengths = np.sqrt(np.einsum("hme,hme->hm", turned, turned))
-    return np.asarray(weights * lengths[:, None])
+    return np.asarray(np.sqrt(np.einsum("hme,hme->hm", turned, turned)))

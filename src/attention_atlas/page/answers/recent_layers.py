@@ -43,8 +43,8 @@ class RecentLayers:
             return _part(kept, heads, rows, columns)
         found = source.rows(input, layer, tower, heads, rows, columns)
         shape = source.shape(input, layer, tower)
-        asked = all(_is_all(some, size) for some, size in zip((heads, rows, columns), shape))
-        if asked and found.shape == shape and found.nbytes <= KEPT:
+        parts = zip((heads, rows, columns), shape, strict=True)
+        if all(_is_all(part, count) for part, count in parts) and found.nbytes <= KEPT:
             found.flags.writeable = False
             with self._lock:
                 self._kept[key] = found

@@ -107,7 +107,7 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "checkpoints": (
         "A line a head over checkpoints of one model",
-        {"tab": "heads", "versus": [2, 3]},
+        {"tab": "heads", "versus": [2, 3]},  # places among the other atlases
     ),
     "heads": (
         "What each head is: kinds, two scores, one score's distribution, every score, the card",
@@ -212,6 +212,22 @@ def drawn(folder: Path) -> list[Path]:
     return paths
 
 
+def checkpoints(folder: Path) -> list[aa.Atlas]:
+    """Two later states of builtin:gpt, in which one head loses its queries step by step."""
+    import torch
+
+    from attention_atlas.models.load import load
+
+    loaded, atlases = load("builtin:gpt"), []
+    for step in (1, 2):
+        with torch.no_grad():
+            loaded.model.transformer.h[2].attn.c_attn.weight[:, 32:64] *= 0.4
+        given: Any = (loaded.model, loaded.processor)
+        path = folder / f"step-{step}.atlas"
+        atlases.append(aa.capture(given, TEXTS, path=path, progress=False))
+    return atlases
+
+
 def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> None:
     _, picks = {**SHOTS, **VISION}[name]
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -246,12 +262,14 @@ def main() -> None:
         seen = aa.capture(
             "builtin:vit", drawn(Path(place)), path=Path(place) / "z.atlas", progress=False
         )
-        seen.layout("umap", progress=False)
+        if any(name in VISION for name in chosen):
+            seen.layout("umap", progress=False)
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
         page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
-        models = [LiveModel("builtin:gpt"), None, None]
-        with start([atlas, other, seen], port=0, models=models) as running:
+        later = checkpoints(Path(place)) if "checkpoints" in chosen else []
+        models = [LiveModel("builtin:gpt"), None, None, *(None for _ in later)]
+        with start([atlas, other, seen, *later], port=0, models=models) as running:
             for name, (caption, _) in every.items():
                 lines += [f"## {caption}", ""]
                 url = f"{running.url}{2 * (name in VISION)}/"

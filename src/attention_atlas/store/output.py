@@ -164,7 +164,7 @@ class Output:
     def _why_no_readout(self) -> str:
         why = self.facts.get("no_readout", "")
         if why:
-            return f"{self._name} has nothing to read logits from: {why}"
+            return f"what heads add to a logit is not known for {self._name}: {why}"
         return (
             f"{self._name} was captured by a version that kept no unembedding; capture it again "
             "with --overwrite"

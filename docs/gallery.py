@@ -107,7 +107,12 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "checkpoints": (
         "A line a head over checkpoints of one model",
-        {"tab": "heads", "versus": [2, 3]},  # places among the other atlases
+        {
+            "tab": "heads",
+            "versus": [2, 3],
+            "layer": 2,
+            "heads": ["L2H1"],
+        },  # places among the other atlases
     ),
     "heads": (
         "What each head is: kinds, two scores, one score's distribution, every score, the card",

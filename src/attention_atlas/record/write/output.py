@@ -161,8 +161,8 @@ def _add_readout(kept: KeptOutput, trial: Trial, model: Any, ids: list[int]) -> 
     if not layers:
         kept.facts["no_readout"] = (
             "its logits are no sum of what its heads add, since a norm stands after the sum of "
-            "every layer (as in BERT); contributions, in the other views, tell what each head gives "
-            "its layer"
+            "every layer (as in BERT); contributions, in the other views, tell what each head "
+            "gives its layer"
         )
         return
     rows, numbers = _rows(model.get_submodule(read.unembedding), stream.shape[-1], ids)

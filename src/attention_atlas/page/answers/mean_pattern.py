@@ -27,19 +27,19 @@ from attention_atlas.store.reader import StoredAtlas
 POSITIONS = 64  # the first ones; few inputs are longer, and a picture shows no more
 INPUTS = 500  # at most, evenly spaced
 INPUTS_READ_WHOLE = 60  # where all layers of each are read
-NOTHING, SINKS = "-", "sinks"
+WEIGHTS, NOTHING, SINKS = "weights", "-", "sinks"
 
 
 def mean_pattern(
-    subject: Subject, name: str, how: str = "weights", without: str = NOTHING
+    subject: Subject, name: str, how: str | None = None, without: str | None = None
 ) -> wire.MeanPattern:
     """Return the mean (N, M) of a head at the first positions, over up to INPUTS inputs.
 
-    how      weights, moved or contribution
+    how      weights (None), moved or contribution
     without  "sinks": without those of each input, of any layer as in other views, over fewer
-             inputs, since all layers are read; "-": with all keys
+             inputs, since all layers are read; "-" and None: with all keys
     """
-    head = Head.parse(name)
+    head, how, without = Head.parse(name), how or WEIGHTS, without or NOTHING
     if without not in (NOTHING, SINKS):
         raise PickError(f"{without[:40]!r} names no keys; give {NOTHING} or {SINKS}")
     known = _with_vectors(subject)
@@ -69,10 +69,10 @@ def _first_rows(
 ) -> npt.NDArray[np.float32]:
     """Return the first rows and columns (n, m) of a head, as they are shown, without some keys."""
     n, m = size
-    if how == "weights" and not keys:
+    if how == WEIGHTS and not keys:
         rows = subject.rows(number, head.layer, head.tower, [head.head], range(n), range(m))
         return np.asarray(rows[0])
-    if how == "weights":
+    if how == WEIGHTS:
         rows = subject.rows(number, head.layer, head.tower, [head.head], range(n))[0]
         return without_keys(rows, np.array(keys, np.intp), sink=True)[:, :m]
     shown = view_as(subject, how, ",".join(map(str, keys)) or NOTHING)

@@ -73,6 +73,47 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
     "all-heads": ("All heads: layers down, heads across", {"view": "model"}),
     "neurons": ("Neurons: query, key, their product, and the softmax", {"view": "neuron"}),
     "heat-map": ("Heat-map: rows look, columns are looked at", {"view": "heat"}),
+    "moved-lines": (
+        "What is moved, not where a head looks: contributions below zero are orange",
+        {"view": "head", "layer": 5, "heads": ["L5H0", "L5H1", "L5H4"], "shown": "contribution"},
+    ),
+    "moved-all-heads": (
+        "All heads by what they move, without sinks",
+        {"view": "model", "shown": "moved", "withoutSinks": True},
+    ),
+    "moved-heat-map": (
+        "Contributions as a matrix",
+        {"view": "heat", "layer": 5, "heads": ["L5H1"], "shown": "contribution"},
+    ),
+    "moved-mean": (
+        "The mean of a head's contributions beside its map",
+        {"tab": "map", "mapHead": HEAD, **LIT, "shown": "contribution", "withoutSinks": True},
+    ),
+    "logit": (
+        "Logit: what each head and each token adds to the next token's logit",
+        {"view": "logit", "logitHead": "L4H5"},
+    ),
+    "directions": (
+        "Why here: the few directions that carry a head's attention",
+        {"view": "neuron", "layer": 2, "heads": ["L2H1"], "basis": "directions"},
+    ),
+    "token-set": (
+        "Several tokens together: what they look at",
+        {"view": "head", "chosen": {"side": "query", "positions": [8, 9, 10]}},
+    ),
+    "reading": (
+        "Reading: the text coloured by what one token looks at",
+        {"view": "read", "token": {"side": "query", "position": 19}, "pinned": True},
+    ),
+    "checkpoints": (
+        "A line a head over checkpoints of one model",
+        {
+            "tab": "heads",
+            "versus": [2, 3],
+            "layer": 2,
+            "heads": ["L2H1"],
+        },  # places among the other atlases
+    ),
     "heads": (
         "What each head is: kinds, two scores, one score's distribution, every score, the card",
         {"tab": "heads"},
@@ -110,6 +151,7 @@ SHOTS: dict[str, tuple[str, dict[str, Any]]] = {
 SCROLLED = {
     "compare-reactions": "[data-testid=reaction-input]",
     "compare-differ": "[data-testid=head-map]",
+    "checkpoints": "[data-testid=head-lines]",
 }
 
 PICKED = {"token": {"side": "query", "position": 29}, "pinned": True}
@@ -175,6 +217,22 @@ def drawn(folder: Path) -> list[Path]:
     return paths
 
 
+def checkpoints(folder: Path) -> list[aa.Atlas]:
+    """Two later states of builtin:gpt, in which one head loses its queries step by step."""
+    import torch
+
+    from attention_atlas.models.load import load
+
+    loaded, atlases = load("builtin:gpt"), []
+    for step in (1, 2):
+        with torch.no_grad():
+            loaded.model.transformer.h[2].attn.c_attn.weight[:, 32:64] *= 0.4
+        given: Any = (loaded.model, loaded.processor)
+        path = folder / f"step-{step}.atlas"
+        atlases.append(aa.capture(given, TEXTS, path=path, progress=False))
+    return atlases
+
+
 def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> None:
     _, picks = {**SHOTS, **VISION}[name]
     page.set_viewport_size({"width": size[0], "height": size[1]})
@@ -209,12 +267,14 @@ def main() -> None:
         seen = aa.capture(
             "builtin:vit", drawn(Path(place)), path=Path(place) / "z.atlas", progress=False
         )
-        seen.layout("umap", progress=False)
+        if any(name in VISION for name in chosen):
+            seen.layout("umap", progress=False)
         browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
         page = browser.new_page()
         page.add_init_script("try { localStorage['attention-atlas-hints'] = 'seen' } catch {}")
-        models = [LiveModel("builtin:gpt"), None, None]
-        with start([atlas, other, seen], port=0, models=models) as running:
+        later = checkpoints(Path(place)) if "checkpoints" in chosen else []
+        models = [LiveModel("builtin:gpt"), None, None, *(None for _ in later)]
+        with start([atlas, other, seen, *later], port=0, models=models) as running:
             for name, (caption, _) in every.items():
                 lines += [f"## {caption}", ""]
                 url = f"{running.url}{2 * (name in VISION)}/"

@@ -115,7 +115,8 @@ def test_shares_add_up_whatever_the_numbers(
     total = moved.sum((0, 2)) + bias
     # Sums of at most heads · n · width terms, each once rounded to float32.
     slack = 64 * np.finfo(np.float32).eps * (np.abs(moved).sum() + 1) * (np.abs(matrix).sum() + 1)
-    np.testing.assert_allclose(output.output, total, atol=slack)
+    back = np.einsum("id,hed->hie", total, matrix.astype(float))
+    np.testing.assert_allclose(output.back, back, atol=slack)
     lengths = norms(weights, values, projection, range(heads), group)
     np.testing.assert_allclose(lengths, np.linalg.norm(moved, axis=-1), atol=slack)
     squares = (total**2).sum(1)

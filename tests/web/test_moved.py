@@ -1,6 +1,7 @@
 """Weights, what is moved, contributions and logits, with and without sinks, as a person does it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,36 @@ def test_the_logit_view_tells_heads_apart(
 def _amount(value: float) -> str:
     digits = 3 if abs(value) < 0.1 else 2
     return f"{'−' if value < 0 else '+'}{abs(value):.{digits}f}"
+
+
+def test_a_saved_page_has_the_switch_for_what_it_showed(
+    page: Page, subjects: dict[str, Any], tmp_path: Path
+) -> None:
+    atlas: aa.Atlas = subjects["gpt"]
+    view = aa.head_view(atlas, heads=[HEAD])
+    view.picks = {"shown": "contribution"}
+    page.goto(view.save(tmp_path / "page.html").as_uri())
+    page.wait_for_selector("html[data-state=ready]")
+    row = len(atlas.tokens(0)) - 1
+    heads = atlas.shape(0, LAYER)[0]
+    page.get_by_test_id(f"query-0-{row}").click()
+    agree(page, heads * atlas.contributions(0, HEAD)[row])
+    page.get_by_test_id("no-sinks").check()
+    found = [sink.position for sink in sinks(atlas, 0, atlas.towers[0].name).sinks]
+    left = atlas.moved_rows("contribution", found).rows(0, LAYER, None, [1], [row])[0, 0]
+    agree(page, heads * left)
+    page.get_by_test_id("shown-weights").click()
+    weights = atlas.weights(0, HEAD)[row].astype(float)
+    weights[found] = 0
+    agree(page, weights / weights.sum())
+    expect(page.get_by_test_id("shown-moved")).to_have_count(0)
+
+
+def test_a_heat_map_of_contributions_says_what_its_colours_mean(
+    open_page: Callable[..., Page], subjects: dict[str, Any]
+) -> None:
+    atlas: aa.Atlas = subjects["gpt"]
+    page = open_page("gpt", f"heads={HEAD}&view=heat&shown=contribution")
+    most = atlas.shape(0, LAYER)[0] * np.abs(atlas.contributions(0, HEAD)).max()
+    expect(page.get_by_test_id("legend-name")).to_have_text("contribution (1: an even head)")
+    expect(page.get_by_test_id("legend-most")).to_have_text(f"full colour at ±{most:.3f}")

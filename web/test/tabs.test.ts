@@ -46,7 +46,7 @@ test("a new tab is a line in the table: bar, hints, status and keys know it", ()
   expect(desk.tab).toBe(words);
   press(desk, "c");
   expect(undone).toBe(1);
-  const props = { desk, narrow: false, left: true, right: true, showKeys: () => {} };
+  const props = { desk, width: 1440, narrow: false, crowded: false, left: true, right: true, showKeys: () => {} };
   expect(render(TopBar, { props }).body).toMatch(/data-testid="tab-words"[^>]*>Words/);
   expect(render(Hints, { props: { desk } }).body).toContain("Point at a word");
   const status = render(StatusBar, { props: { desk } }).body;

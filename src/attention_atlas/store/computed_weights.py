@@ -3,6 +3,10 @@
 A weight is exp(logit − log-sum-exp of its row), so any rectangle needs its own queries and keys and
 one number a row. That number is stored, or computed once for the rows that are asked for, a piece
 at a time.
+
+With the length ‖f(v_j)‖ of what each key's value becomes, the same gives what a head moves: its
+share w_ij ‖f(v_j)‖ / Σ_j w_ij ‖f(v_j)‖ is a softmax of logit + log ‖f(v_j)‖, without the head's own
+sink, from which nothing is moved.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,19 +39,31 @@ class _Part:
 class ComputedWeights:
     """The weights of one head from its queries, keys and log-sum-exp."""
 
-    def __init__(self, stored: StoredLayer, input: int, head: int, without: Sequence[int] = ()):
+    def __init__(
+        self,
+        stored: StoredLayer,
+        input: int,
+        head: int,
+        without: Sequence[int] = (),
+        lengths: Float32 | None = None,  # (M,)
+    ):
         self.n, self.m = stored.size(input)
         layer, self._head = stored.layer, np.array([head])
         group = np.array([head * layer.groups // layer.heads])
         query = stored.vectors("query", self._head, input)[0] * np.float32(layer.scale)
         self._products = Products(query, stored.vectors("key", group, input)[0])
         self._stored, self._softcap = stored, layer.softcap
-        sink = stored.sink(self._head)
+        sink = stored.sink(self._head) if lengths is None else None
         self._sink = None if sink is None else float(sink[0])
         self._gone = np.zeros(self.m, bool)
         self._gone[list(without)] = True
+        self._longer: Float32 | None = None
+        if lengths is not None:
+            self._gone |= lengths <= 0
+            self._longer = np.log(np.where(self._gone, 1, lengths)).astype(np.float32)
         self._spans = list(stored.spans(input))
-        known = None if without else stored.lse(input, self._head)
+        plain = not without and lengths is None
+        known = stored.lse(input, self._head) if plain else None
         self._lse = np.full(self.n, np.nan, np.float32) if known is None else known[0].copy()
 
     @property
@@ -97,6 +113,8 @@ class ComputedWeights:
             np.copyto(logits, _NOTHING, where=~seen[0])
         if part.blank.any():
             logits[part.blank] = 0
+        if self._longer is not None:
+            logits += self._longer[columns.start : columns.stop]
         gone = self._gone[columns.start : columns.stop]
         if gone.any():
             logits[:, gone] = _NOTHING

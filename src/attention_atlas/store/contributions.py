@@ -20,13 +20,21 @@ from attention_atlas.store.output import Float32, LayerProjection
 MOVED, CONTRIBUTION = "moved", "contribution"
 
 
+_CANCELS = (
+    1e-2  # an output whose square is below this part of its heads' squares is added up itself
+)
+
+
 @dataclass(frozen=True)
 class Given:
-    """What a layer gives to some rows, and what that is for each head's values."""
+    """What a layer gives to some rows, as far as the values of its heads can tell."""
 
-    output: Float32  # (R, width)
     back: Float32  # (H, R, E): output @ projection[h].T, so that f_h(v) · output = v · back
     squares: Float32  # (R,) ‖output‖²
+
+    @property
+    def nbytes(self) -> int:
+        return self.back.nbytes + self.squares.nbytes
 
 
 def moved_vectors(weights: Float32, values: Float32) -> Float32:
@@ -41,13 +49,42 @@ def layer_output(weights: Float32, values: Float32, projection: LayerProjection)
     """Return what a layer gives, of the weights (H, R, M) of all its heads, values (G, M, E)."""
     moved = moved_vectors(weights, values)
     heads, n, width = moved.shape
-    flat = projection.matrix.reshape(heads * width, -1)  # (H·E, width of the model)
-    output = moved.transpose(1, 0, 2).reshape(n, heads * width) @ flat
+    rows = moved.transpose(1, 0, 2).reshape(n, heads * width)
+    back, squares = _by_products(rows, projection)
+    return Given(back.reshape(n, heads, width).transpose(1, 0, 2), squares)
+
+
+def _by_products(rows: Float32, projection: LayerProjection) -> tuple[Float32, Float32]:
+    """Return output @ projection.T (R, H·E) and ‖output‖² (R,) of what heads moved (R, H·E).
+
+    One product with the projection's own products, instead of one there and one back. Where heads
+    and bias nearly cancel, that loses digits, and the output itself is computed.
+    """
+    if projection.products is None:
+        return _by_output(rows, projection)
+    back = rows @ projection.products
+    whole = np.einsum("rd,rd->r", rows, back, dtype=np.float64)
+    sizes = whole
+    if projection.bias is not None:
+        along = projection.flat @ projection.bias  # (H·E,)
+        bias = float(projection.bias.astype(np.float64) @ projection.bias)
+        sizes, whole = whole + bias, whole + 2 * (rows @ along) + bias
+        back += along
+    squares = whole.astype(np.float32)
+    parts = np.square(rows, dtype=np.float64) @ np.diagonal(projection.products) + sizes
+    lost = np.flatnonzero(whole <= _CANCELS * parts)
+    if lost.size:
+        back[lost], squares[lost] = _by_output(rows[lost], projection)
+    return back, squares
+
+
+def _by_output(rows: Float32, projection: LayerProjection) -> tuple[Float32, Float32]:
+    output = rows @ projection.flat
     if projection.bias is not None:
         output = output + projection.bias
-    back = (output @ flat.T).reshape(n, heads, width).transpose(1, 0, 2)
     squares = np.einsum("rd,rd->r", output, output, dtype=np.float64)
-    return Given(output, back.astype(np.float32, copy=False), squares.astype(np.float32))
+    back: Float32 = np.asarray(output @ projection.flat.T, np.float32)
+    return back, squares.astype(np.float32)
 
 
 def contributions(
@@ -69,7 +106,13 @@ def norms(
     weights: Float32, values: Float32, projection: LayerProjection, heads: Sequence[int], group: int
 ) -> Float32:
     """Return the lengths ‖w_ij f_h(v_j)‖ (H, R, M) of some heads."""
-    lengths = np.stack([
-        np.linalg.norm(values[head // group] @ projection.matrix[head], axis=1) for head in heads
-    ])  # fmt: skip
-    return np.asarray(weights * lengths[:, None])
+    return np.asarray(weights * value_lengths(values, projection, heads, group)[:, None])
+
+
+def value_lengths(
+    values: Float32, projection: LayerProjection, heads: Sequence[int], group: int
+) -> Float32:
+    """Return the lengths ‖f_h(v_j)‖ (H, M) of what values (G, M, E) become in some heads."""
+    own = values[[head // group for head in heads]]  # (H, M, E)
+    turned = own @ projection.factors[list(heads)].swapaxes(1, 2)
+    return np.asarray(np.sqrt(np.einsum("hme,hme->hm", turned, turned)))

@@ -85,10 +85,17 @@ class GivenWeights:
 class StoredWeights:
     """The weights of one head that are stored as they are, without queries and keys."""
 
-    def __init__(self, stored: StoredLayer, input: int, head: int, without: Sequence[int] = ()):
+    def __init__(
+        self,
+        stored: StoredLayer,
+        input: int,
+        head: int,
+        without: Sequence[int] = (),
+        lengths: Float32 | None = None,  # (M,) of what values become; None: weights
+    ):
         self.n, self.m = stored.size(input)
         self._stored, self._input, self._head = stored, input, np.array([head])
-        self._without = np.array(without, np.intp)
+        self._without, self._lengths = np.array(without, np.intp), lengths
 
     @property
     def bytes(self) -> int:
@@ -97,7 +104,12 @@ class StoredWeights:
     def band(self, rows: Ints) -> WholeRows:
         """Read some rows."""
         whole = self._stored.weights(self._input, self._head, rows)[0]
-        return WholeRows(without_keys(whole, self._without, self._stored.layer.sink))
+        whole = without_keys(whole, self._without, self._stored.layer.sink)
+        if self._lengths is None:
+            return WholeRows(whole)
+        moved = whole * self._lengths
+        total = moved.sum(axis=1, keepdims=True)
+        return WholeRows((moved / np.where(total > 0, total, 1)).astype(np.float32, copy=False))
 
 
 def window(head: HeadWeights, rows: range, columns: range) -> Float32:

@@ -61,7 +61,7 @@ class MovedRows:
             raise PickError(f"{how[:40]!r} is nothing that heads move; give {' or '.join(HOW)}")
         self.atlas, self.how, self.without = atlas, how, np.array(sorted(without), np.intp)
         self._kept: LRUCache[tuple[int, str, int, int], Given] = LRUCache(
-            KEPT, getsizeof=lambda given: given.output.nbytes + given.back.nbytes
+            KEPT, getsizeof=lambda given: given.nbytes
         )
 
     def rows(
@@ -117,7 +117,7 @@ class MovedRows:
         every = self.atlas.shape(input, layer, tower)[0]
         weights = self._weights(input, layer, tower, range(every), rows.tolist())
         given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
-        if given.output.nbytes + given.back.nbytes <= KEPT:
+        if given.nbytes <= KEPT:
             self._kept[key] = given
         same = numbers == list(range(every))
         return (weights if same else weights[heads]), given

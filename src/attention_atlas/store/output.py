@@ -34,6 +34,7 @@ from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.shard import ShardFile
 
 OUTPUT = "output.safetensors"
+_WIDEST = 2048  # rows of a matrix whose products are kept: 16 MB a layer
 Float32 = npt.NDArray[np.float32]
 
 
@@ -45,6 +46,23 @@ class LayerProjection:
     bias: Float32 | None  # (width,)
     gain: Float32 | None = None  # (width,) of a norm or scale after the projection
     after: str = ""  # "", "rms", "layer" or "scale": what stands there
+
+    @property
+    def flat(self) -> Float32:
+        """Get the matrix of all heads together, (H·E, width)."""
+        return self.matrix.reshape(-1, self.matrix.shape[2])
+
+    @cached_property
+    def products(self) -> Float32 | None:
+        """Get the products of all rows of the matrix (H·E, H·E), or None where they are large."""
+        flat = self.flat
+        small = len(flat) <= min(_WIDEST, 2 * flat.shape[1])
+        return flat @ flat.T if small else None
+
+    @cached_property
+    def factors(self) -> Float32:
+        """Get R_h (H, E', E) with ‖R_h v‖ = ‖v @ matrix[h]‖: a product with E × E numbers."""
+        return np.stack([np.linalg.qr(head.T, mode="r") for head in self.matrix])
 
 
 @dataclass(frozen=True)
@@ -146,7 +164,7 @@ class Output:
     def _why_no_readout(self) -> str:
         why = self.facts.get("no_readout", "")
         if why:
-            return f"{self._name} has nothing to read logits from: {why}"
+            return f"what heads add to a logit is not known for {self._name}: {why}"
         return (
             f"{self._name} was captured by a version that kept no unembedding; capture it again "
             "with --overwrite"

@@ -26,7 +26,7 @@ from attention_atlas.store import files
 from attention_atlas.store.attribution import Attribution, LayerAdds, direction, layer_adds
 from attention_atlas.store.chosen_token import next_token, number_of
 from attention_atlas.store.computed_weights import ComputedWeights
-from attention_atlas.store.contributions import CONTRIBUTION, MOVED
+from attention_atlas.store.contributions import CONTRIBUTION, MOVED, value_lengths
 from attention_atlas.store.files import Array
 from attention_atlas.store.head_weights import HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
@@ -422,14 +422,29 @@ class StoredAtlas:
             lambda: Pyramid(self._head_weights(input, tower, layer, number, keys), keys),
         )
 
+    def moved_pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        """Return all levels of tiles of what a head moves, w_ij ‖f(v_j)‖; a row sums to one."""
+        tower, layer, number = self._find(head)
+        m = self._stored(input, tower, layer).size(input)[1]
+        keys = removed(without, lambda: self.pyramid(input, head), m) if len(without) else ()
+
+        def make() -> Pyramid:
+            values = self.layer_values(input, layer.layer, tower.name)
+            projection = self.output.projection(tower.name, layer.layer)
+            lengths = value_lengths(values, projection, [number], layer.heads // layer.groups)[0]
+            return Pyramid(self._head_weights(input, tower, layer, number, keys, lengths), keys)
+
+        return self._pyramids.get((MOVED, input, tower.name, layer.layer, number, keys), make)
+
     def _head_weights(
-        self, input: int, tower: Tower, layer: Layer, head: int, without: Sequence[int] = ()
-    ) -> HeadWeights:
+        self, input: int, tower: Tower, layer: Layer, head: int, without: Sequence[int] = (),
+        lengths: Float32 | None = None,
+    ) -> HeadWeights:  # fmt: skip
         stored = self._stored(input, tower, layer)
         if stored.has("weights"):
-            return StoredWeights(stored, input, head, without)
+            return StoredWeights(stored, input, head, without, lengths)
         self._need(stored, "query", "key")
-        return ComputedWeights(stored, input, head, without)
+        return ComputedWeights(stored, input, head, without, lengths)
 
     # Vectors ---------------------------------------------------------------------------------
 

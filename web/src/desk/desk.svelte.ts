@@ -93,6 +93,8 @@ export class Desk extends Sieving {
   image!: ImageDesk;
   lab!: LabDesk;
 
+  /** What a page opened with: a saved one holds that, and weights. */
+  readonly savedShown: Picks["shown"];
   private beforeSolo: string[] | null = null;
 
   constructor(
@@ -107,6 +109,7 @@ export class Desk extends Sieving {
     this.store = new Store(source, () => this.as);
     this.queue = new QueueDesk(source);
     this.picks = fitting(picks, about, this.tabNamed(picks.tab));
+    this.savedShown = picks.shown ?? "weights";
   }
 
   private tabNamed(name?: string): Tab {

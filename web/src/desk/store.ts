@@ -34,7 +34,11 @@ export class Store {
 
   /** Ask for attention, as the picks want it shown: weights, what is moved, or contributions. */
   shown<K extends "edges" | "rows" | "layer" | "gaze">(kind: K, ...rest: (string | number)[]): Promise<Answers[K]> {
-    const as = this.as();
+    return this.shownAs(kind, this.as(), ...rest);
+  }
+
+  /** Ask for a packet behind what stands before its path: `as/moved/-`, or "" for weights. */
+  shownAs<K extends keyof Answers>(kind: K, as: string, ...rest: (string | number)[]): Promise<Answers[K]> {
     return as ? this.get<Answers[K]>([as, kind, ...rest].join("/")) : this.ask(kind, ...rest);
   }
 

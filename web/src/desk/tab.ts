@@ -38,8 +38,10 @@ export interface Tab {
   readonly controls?: Part;
   /** The component on the right, above the input and the model. */
   readonly inspector?: Part;
-  /** The component in the bar, after the names of the tabs; `slim` is true in a notebook cell. */
-  readonly bar?: Component<{ desk: Desk; slim: boolean }>;
+  /** The row between the top bar and the panel: the views of the tab. */
+  readonly bar?: Part;
+  /** The component in the slim bar of a notebook cell; `narrow` is true where a row of buttons has no room. */
+  readonly cellBar?: Component<{ desk: Desk; narrow: boolean }>;
 
   /** The hints for a first visit. */
   readonly hints?: readonly Hint[];

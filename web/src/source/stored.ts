@@ -3,7 +3,7 @@ import { AtlasFailure } from "./packet";
 import type { Source } from "./source";
 import { MISSING } from "./wire";
 
-const ONE_LAYER = /^edges\/\d+\/[^/]+\/\d+$/;
+const ONE_LAYER = /^(?:as\/[^/]+\/[^/]+\/)?edges\/\d+\/[^/]+\/\d+$/;
 
 export function storedSource(document: Document): Source {
   const whole = new Promise<void>((resolve) => {
@@ -31,7 +31,7 @@ function blockOf(document: Document, path: string): Element | null {
 }
 
 function missing(path: string): string {
-  const word = path.split("/")[0];
+  const word = path.replace(/^as\/[^/]+\/[^/]+\//, "").split("/")[0];
   return `this saved page does not contain ${MISSING[word as keyof typeof MISSING] ?? path}`;
 }
 

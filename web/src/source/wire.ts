@@ -561,6 +561,8 @@ export interface AllColumn {
 /**
  * `mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
  *
+ * `mean/{head}/{how}/{without}`: the mean of what is moved or of contributions, without sinks.
+ *
  * Row i is the mean over the inputs that reach position i; only the first positions are sent.
  */
 export interface MeanPattern {
@@ -568,7 +570,7 @@ export interface MeanPattern {
   inputs: number;
   longest: number;
   reached: Grid<Uint32Array>;
-  weights: Grid<Uint16Array>;
+  weights: Grid<Uint16Array> | Grid<Float32Array>;
 }
 
 /** A measure: its name, title, formula and source. */

@@ -83,12 +83,14 @@ def _whole(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], rounded: bool
 ) -> Edges:
     arrays, sums, shapes = [], [], []
+    shares = shown_of(subject) != "weights"
     for layer in layers:
         whole = subject.rows(input, layer, tower)
         shapes.append(whole.shape)
-        sums.append(whole.sum(axis=2).reshape(-1))
+        if not shares:
+            sums.append(whole.sum(axis=2).reshape(-1))
         arrays.append(_roots(whole) if rounded else whole)
-    k, shares = max(shape[2] for shape in shapes), shown_of(subject) != "weights"
+    k = max(shape[2] for shape in shapes)
     weight = np.concatenate([_padded(array, k) for array in arrays])  # (R, k)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
@@ -148,7 +150,7 @@ def _every(rows: Float32) -> npt.NDArray[np.intp]:
 
 def _padded(layer: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
     rows = layer.reshape(-1, layer.shape[2])
-    return np.pad(rows, ((0, 0), (0, k - rows.shape[1])))
+    return np.pad(rows, ((0, 0), (0, k - rows.shape[1]))) if k > rows.shape[1] else rows
 
 
 def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], list[int]]:

@@ -13,6 +13,7 @@ import pandas as pd
 from attention_atlas.names.errors import ModelError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.edited import EditedInputs, is_edited
+from attention_atlas.page.answers.recent_layers import RecentLayers
 from attention_atlas.store.attribution import Attribution
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.output import Output
@@ -30,6 +31,7 @@ class Grown(StoredAtlas):
         self.base = base  # a temporary folder lives as long as this object
         self.added: list[StoredAtlas] = []
         self.edited = EditedInputs()
+        self._recent = RecentLayers()
 
     @property
     def output(self) -> Output:
@@ -92,7 +94,9 @@ class Grown(StoredAtlas):
         columns: Sequence[int] | None = None,
     ) -> Float32:
         home, number = self._home(input)
-        return home.rows(number, layer, tower, heads, rows, columns)
+        if home is not self.base:
+            return home.rows(number, layer, tower, heads, rows, columns)
+        return self._recent.rows(home, number, layer, tower, heads, rows, columns)
 
     def window(
         self, input: int, layer: int, tower: str | None, rows: range, columns: range,
@@ -104,6 +108,10 @@ class Grown(StoredAtlas):
     def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
         home, number = self._home(input)
         return home.pyramid(number, head, without)
+
+    def moved_pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        home, number = self._home(input)
+        return home.moved_pyramid(number, head, without)
 
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)

@@ -9,7 +9,7 @@ even head's part, so that a row of an even head sums to one as its weights do.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
+from attention_atlas.page.answers.saving import Saving
+from attention_atlas.page.answers.sinks import sinks
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.store.contributions import CONTRIBUTION, MOVED
 from attention_atlas.store.moved_rows import MovedRows
@@ -84,11 +86,18 @@ class MovedView:
         return np.asarray(self.rows(input, place.layer, tower, [place.head], rows)[0])
 
     def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
-        """Return the tiles of a long input: sizes without sign, since cells keep the largest."""
+        """Return the tiles of a long input: each row is the share of what this head moves."""
+        if self.how == MOVED:
+            return self._atlas.moved_pyramid(input, head, without)
         raise PickError(
-            f"tiles show weights alone; the lines of {head} show what is moved, in the window that "
-            "you pick"
+            f"contributions have signs and need every head of the layer, so {head} has no tiles of "
+            "them; see them in Lines, in the window that you pick, or show what is moved here"
         )
+
+    @property
+    def plain(self) -> StoredAtlas:
+        """Get the atlas whose weights these are made of."""
+        return self._atlas
 
 
 def view_as(subject: Subject, how: str, without: str) -> Any:
@@ -118,3 +127,14 @@ def why_not_moved(subject: Subject) -> str:
     if any(stem in subject.output.layers for stem in stems):
         return ""
     return subject.output.why_not(stems[0])
+
+
+def saved_as(saving: Saving, path: str, number: int, tower: str) -> Iterator[str]:
+    """Yield a path as the page shows it, with and without sinks, if it does not show weights."""
+    how = saving.picks.get("shown", "weights")
+    if how not in (MOVED, CONTRIBUTION) or why_not_moved(saving.subject):
+        return
+    yield f"as/{how}/-/{path}"
+    found = [sink.position for sink in sinks(saving.subject, number, tower).sinks]
+    if found:
+        yield f"as/{how}/{','.join(map(str, found[:MOST_WITHOUT]))}/{path}"

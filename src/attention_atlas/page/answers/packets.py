@@ -138,7 +138,9 @@ _ROWS = [
     Packet("all_places/{name}/{head}", AllPoints, all_points, missing=_ALL, slow=True),
     Packet("all_tokens/{stream}", AllTokens, all_tokens, missing=_ALL, slow=True),
     Packet("all_column/{name}/{group}/{column}", AllColumn, all_column, missing=_ALL, slow=True),
-    Packet("mean/{head}", MeanPattern, mean_pattern, saved_means, _MAP, slow=True),
+    Packet(
+        "mean/{head}/{how?}/{without?}", MeanPattern, mean_pattern, saved_means, _MAP, slow=True
+    ),
     # Heads
     Packet(
         "heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS, slow=True

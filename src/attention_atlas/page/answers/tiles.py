@@ -40,7 +40,9 @@ def overview(
     if sampled not in (0, 1):
         raise PickError(f"{sampled} is no kind of overview; give 1 (every 16th row) or 0 (all)")
     pyramid = subject.pyramid(i, head, _keys(without))
-    plain = pyramid if not pyramid.without else subject.pyramid(i, head)
+    weights = getattr(subject, "plain", subject)  # sinks are those of the weights
+    same = weights is subject and not pyramid.without
+    plain = pyramid if same else weights.pyramid(i, head)
     found = pyramid.sampled if sampled else pyramid.overview()
     return wire.OverviewPacket(
         i, str(head), pyramid.n, pyramid.m, found.level, found.step,

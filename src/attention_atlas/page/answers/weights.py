@@ -15,6 +15,7 @@ from attention_atlas.page.answers.find import (
     find_tower,
     is_long,
 )
+from attention_atlas.page.answers.moved import saved_as
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import text as wire
@@ -72,11 +73,13 @@ def layer(subject: Subject, number: int, name: str, which: int) -> wire.LayerWei
 
 
 def saved_edges(saving: Saving) -> Iterator[str]:
-    """Yield the paths of all towers of all saved inputs."""
+    """Yield the paths of all towers of all saved inputs: weights, and what the page shows."""
     for number in saving.inputs:
         for tower in saving.subject.towers:
             if not is_long(saving.subject, number, tower):
-                yield f"edges/{number}/{tower.name}"
+                path = f"edges/{number}/{tower.name}"
+                yield path
+                yield from saved_as(saving, path, number, tower.name)
 
 
 def saved_rows(saving: Saving) -> Iterator[str]:

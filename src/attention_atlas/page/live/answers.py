@@ -132,7 +132,7 @@ def make_answers(
     answers, queue = [], Queue()
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
         others = [
-            Other(_neighbour(_way(number, place), other), other)
+            Other(_neighbour(_way(number, place), other, subjects), other)
             for place, other in enumerate(subjects)
             if place != number
         ]
@@ -145,10 +145,17 @@ def make_answers(
     return answers
 
 
-def _neighbour(way: str, subject: Subject) -> Neighbour:
-    """Return what a page lists of another subject; no file is read, since it may be damaged."""
+def _neighbour(way: str, subject: Subject, among: Sequence[Subject]) -> Neighbour:
+    """Return what a page lists of another subject; no file is read, since it may be damaged.
+
+    Where several have one model, as checkpoints do, their folders tell them apart.
+    """
     if isinstance(subject, StoredAtlas):
-        return Neighbour(way, subject.manifest.model, subject.manifest.inputs)
+        model = subject.manifest.model
+        stored = [known for known in among if isinstance(known, StoredAtlas)]
+        several = sum(known.manifest.model == model for known in stored) > 1
+        name = f"{model} ({subject.path.name})" if several else model
+        return Neighbour(way, name, subject.manifest.inputs)
     return Neighbour(way, "Attention", 1)
 
 

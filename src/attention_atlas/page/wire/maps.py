@@ -124,6 +124,8 @@ class MapExtra:
 class MeanPattern:
     """`mean/{head}`: the mean weights over all inputs by position; rows are scaled to sum to one.
 
+    `mean/{head}/{how}/{without}`: the mean of what is moved or of contributions, without sinks.
+
     Row i is the mean over the inputs that reach position i; only the first positions are sent.
     """
 
@@ -131,7 +133,7 @@ class MeanPattern:
     inputs: int
     longest: int  # tokens of the longest input
     reached: Annotated[Array, Buffer(("u4",), "N")]  # number of inputs in each row's mean
-    weights: Annotated[Array, Buffer(("u2",), "N M")]  # 65535ths
+    weights: Annotated[Array, Buffer(("u2", "f4"), "N M")]  # 65535ths; f4: contributions, signed
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,9 @@ def _add_readout(kept: KeptOutput, trial: Trial, model: Any, ids: list[int]) -> 
     layers, tower = _adding(kept, trial, added, model)
     if not layers:
         kept.facts["no_readout"] = (
-            "its layers do not add to what the logits are read from: a norm stands after the sum"
+            "its logits are no sum of what its heads add, since a norm stands after the sum of "
+            "every layer (as in BERT); contributions, in the other views, tell what each head "
+            "gives its layer"
         )
         return
     rows, numbers = _rows(model.get_submodule(read.unembedding), stream.shape[-1], ids)

@@ -16,7 +16,7 @@ export const image: Tab = {
   panel: () => ImagePanel,
   controls: ImageControls,
   inspector: ImageInspector,
-  bar: ImageBar,
+  cellBar: ImageBar,
   hints: [
     { lead: "Point at a patch", text: "to see what it looks at. Click it to keep that." },
     { lead: "Arrows", text: "go from each patch to what it looks at most: ○ is itself, □ a token without a place." },

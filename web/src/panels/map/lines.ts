@@ -17,11 +17,12 @@ export function strongest(data: MapData, input: number, rows: HeadRows | undefin
   for (const [position, from] of queries) {
     if (position >= rows.n) continue;
     const entries = Array.from({ length: rows.k }, (_, at) => position * rows.k + at).sort(
-      (a, b) => rows.weight[b] - rows.weight[a],
+      (a, b) => Math.abs(rows.weight[b]) - Math.abs(rows.weight[a]),
     );
     for (const at of entries.slice(0, KEYS)) {
       const to = keys.get(rows.index[at]);
-      if (to !== undefined && rows.weight[at] >= FAINTEST) out.push({ from, to, weight: rows.weight[at] });
+      const weight = Math.abs(rows.weight[at]); // a contribution may be below zero
+      if (to !== undefined && weight >= FAINTEST) out.push({ from, to, weight });
     }
   }
   return out;

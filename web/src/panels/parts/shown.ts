@@ -1,6 +1,10 @@
 // What can every view show of a head?
 import type { Picks } from "../../source/wire";
 
+/** What is moved in the tiles of a long input, where the other heads of the layer are not read. */
+export const MOVED_IN_TILES =
+  "the length of weight × value after the output projection, as a share of all that this head moves in the row";
+
 export const WHAT: Record<Picks["shown"], { text: string; says: string; unit: string }> = {
   weights: { text: "weights", says: "attention weights: how much each token looks at each", unit: "weight" },
   moved: {

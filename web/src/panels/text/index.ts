@@ -1,9 +1,10 @@
-// The Text tab: which token looks at which in one input, in four views.
+// The Text tab: which token looks at which in one input, in six views.
 import type { Tab } from "../../desk/tab";
 import { share } from "../../weights/lines";
 import TextBar from "./TextBar.svelte";
 import TextControls from "./TextControls.svelte";
 import TextInspector from "./TextInspector.svelte";
+import TextRow from "./TextRow.svelte";
 import { stepToken } from "../../desk/tokens";
 import { VIEWS } from "./views";
 
@@ -16,7 +17,8 @@ export const text: Tab = {
   panel: (desk) => VIEWS[desk.picks.view][desk.one.long ? "long" : "panel"],
   controls: TextControls,
   inspector: TextInspector,
-  bar: TextBar,
+  bar: TextRow,
+  cellBar: TextBar,
   hints: [
     { lead: "Point at a token", text: "to see only its lines. Click it to keep them." },
     {

@@ -3,7 +3,7 @@ import { sentence } from "../../desk/pane.svelte";
 import type { Desk } from "../../desk/desk.svelte";
 import type { Rgb } from "../../draw/colour";
 import { decode } from "../../source/packet";
-import type { OverviewPacket, TilePacket } from "../../source/wire";
+import type { OverviewPacket, Picks, TilePacket } from "../../source/wire";
 import { pixelsOf, stepsOf, type Cells, type Pooled } from "../../tiles/cells";
 import { Loader } from "../../tiles/loader";
 import { nameOf, standIn, type Part, type TileName } from "../../tiles/need";
@@ -39,7 +39,15 @@ export interface Wanted {
   head: string;
   /** As a path says it: "", "sinks" or positions. */
   without: string;
+  /** What is shown: weights, what is moved, or contributions, which have no tiles. */
+  shown: Picks["shown"];
 }
+
+/** What the tiles of a long input show. */
+export const shownTiles = (desk: Desk): Picks["shown"] => (desk.about.no_moved ? "weights" : desk.picks.shown);
+
+/** What stands before a path; a tile names the keys that are taken out at its end. */
+const asOf = ({ shown }: Wanted): string => (shown === "weights" ? "" : `as/${shown}/-`);
 
 export class Tiling {
   overview: OverviewPacket | undefined = $state.raw();
@@ -124,7 +132,8 @@ export class Tiling {
 
   private ask(sampled: 0 | 1): Promise<OverviewPacket> {
     const { input, head, without } = this.wanted;
-    return this.desk.store.ask("overview", input, head, sampled, ...(without ? [without] : []));
+    const rest = [input, head, sampled, ...(without ? [without] : [])];
+    return this.desk.store.shownAs("overview", asOf(this.wanted), ...rest);
   }
 
   private show(overview: OverviewPacket): void {
@@ -136,7 +145,8 @@ export class Tiling {
 
   private async tile(name: string, signal: AbortSignal): Promise<Tile> {
     const { input, head, without } = this.wanted;
-    const path = ["tile", input, head, name, ...(without ? [without] : [])].join("/");
+    const as = asOf(this.wanted);
+    const path = [...(as ? [as] : []), "tile", input, head, name, ...(without ? [without] : [])].join("/");
     const { level, row, column, cells } = decode<TilePacket>(await this.desk.source.get(path, signal));
     return new Tile({ level, row, column, step: 1, packet: cells });
   }

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.store import files
+from attention_atlas.store import files, tensor_file
 from attention_atlas.store.lock import locked
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.tensor_file import TensorFile
@@ -195,3 +195,18 @@ def test_parts_of_a_tensor_are_those_of_numpy(tmp_path: Path) -> None:
     assert np.array_equal(file.tensor("b"), array[0, :, 0])
     with pytest.raises(aa.StoreError, match="shorter than its blocks say"):
         file.part("a", np.array([5]))
+
+
+@pytest.mark.parametrize("piece", [7, 100, 2**18])
+def test_a_seal_is_compared_whatever_the_pieces_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(tensor_file, "_PIECE", piece)
+    path = tmp_path / "x.safetensors"
+    files.write_tensors(path, {"a": np.arange(300, dtype=np.float32)}, {"of": "test"})
+    assert TensorFile(path).verify_seal()
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(aa.StoreError, match="checksum"):
+        TensorFile(path).verify_seal()

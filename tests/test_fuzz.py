@@ -71,6 +71,8 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Targets:
     ("name", "odd", "said"),
     [
         ("capture", {"path": "\ud800"}, "cannot be an atlas"),
+        ("capture", {"edits": 3}, "give a list"),
+        ("capture", {"edits": ["x"]}, "an edit is 'x'"),
         ("patching", {"pairs": 3}, "give a list"),
         ("patching", {"positions": []}, "no position was given"),
         ("patching", {"positions": 10**30}, "count from zero"),

@@ -34,6 +34,7 @@ LAYERS, HEADS, WIDTH, TOKENS, LENGTH = 12, 12, 64, 5000, 50
 RESULTS = Path(__file__).parent / "results" / "serve-load.json"
 PEOPLE, EDITORS = 50, 2
 Times = dict[str, list[float]]
+Memory = list[tuple[float, float]]  # seconds, megabytes
 
 
 def model() -> tuple[Any, Any]:
@@ -90,9 +91,16 @@ class Served:
 
     @property
     def megabytes(self) -> float:
-        """Get the memory of its own that the server holds, without mapped files."""
+        """Get the memory of its own that the server holds; files that only it maps count too."""
         memory = self._known.memory_full_info()
         return float(memory.uss) / 1e6
+
+    @property
+    def anonymous(self) -> float:
+        """Get the memory of the server in megabytes that is no page of a file."""
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("RssAnon"))
+        return int(kilobytes) * 1024 / 1e6
 
 
 class Person:
@@ -199,19 +207,24 @@ def load(folder: Path, seconds: float) -> dict[str, Any]:
 def soak(folder: Path, seconds: float) -> dict[str, Any]:
     """Ten people and two who edit, at a low rate; the server's memory every ten seconds."""
     with Served(folder) as served:
-        began, memory = time.monotonic(), list[tuple[float, float]]()
+        began, load = time.monotonic(), list[float]()
+        memory: dict[str, Memory] = {"all of its own": [], "anonymous": []}
 
         def note() -> None:
-            memory.append((round(time.monotonic() - began), round(served.megabytes, 1)))
+            seconds = round(time.monotonic() - began)
+            memory["all of its own"].append((seconds, round(served.megabytes, 1)))
+            memory["anonymous"].append((seconds, round(served.anonymous, 1)))
+            load.append(os.getloadavg()[0])
 
         times, counts = asyncio.run(crowd(served.url, 10, EDITORS, 2.0, seconds, note))
     return {
         "answers": dict(counts), "milliseconds": figures(times), "memory": memory,
-        **flatness(memory),
+        "flatness": {kind: flatness(values) for kind, values in memory.items()},
+        "load": [round(min(load), 1), round(max(load), 1)],
     }  # fmt: skip
 
 
-def flatness(memory: list[tuple[float, float]]) -> dict[str, float]:
+def flatness(memory: Memory) -> dict[str, float]:
     """Compare the second quarter of a run with the last; the first fills what is kept."""
     quarter = math.ceil(len(memory) / 4)
     values = [megabytes for _, megabytes in memory]

@@ -1,7 +1,8 @@
 """The attacks, for as long as one likes: python -m tests.fuzz [--count 1000] [--seed 0] [KIND...].
 
-Prints one table a kind (random, structured, calls, commands) and every defect; exits 1 if there is
-one. `tests/test_fuzz.py` runs a few cases of each.
+Prints one table a kind (random, structured, calls, studies, commands) and every defect; exits 1 if
+there is one. Files are those of the atlases of `made.py`, or of one of them (--atlas texts).
+`tests/test_fuzz.py` runs a few cases of each.
 """
 
 import argparse
@@ -9,18 +10,23 @@ import logging
 import sys
 import tempfile
 from collections import Counter
+from contextlib import chdir
 from pathlib import Path
 
 import torch
+from huggingface_hub import constants
 from transformers import ViTConfig, ViTModel
 
 import attention_atlas as aa
+from tests.atlases import word_tokenizer
 from tests.fuzz.atlas_files import random_damage, structured_damage
-from tests.fuzz.calls import run_calls
+from tests.fuzz.calls import run_calls, run_targets
 from tests.fuzz.commands import cases, run_commands
-from tests.fuzz.made import make_atlas
+from tests.fuzz.made import ATLASES, small_writer
+from tests.fuzz.studies import studies
 
-KINDS = ("random", "structured", "calls", "commands")
+ON_FILES = {"random": random_damage, "structured": structured_damage}
+KINDS = (*ON_FILES, "calls", "studies", "commands")
 Outcomes = tuple[dict[str, Counter[str]], list[str]]
 
 
@@ -30,27 +36,33 @@ def main() -> int:
     parser.add_argument("kinds", nargs="*", default=KINDS, metavar="KIND")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--atlas", choices=ATLASES, action="append")
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
+    constants.HF_HUB_OFFLINE = True  # names that are no files are not looked up
     failed = 0
     for kind in asked.kinds:
-        with tempfile.TemporaryDirectory() as folder:
-            counts, defects = attack(kind, Path(folder), asked.count, asked.seed)
-        print(f"\n{kind}, seed {asked.seed}\n{table(counts)}", flush=True)
-        print("\n".join(defects), flush=True)
-        failed += len(defects)
+        on_files = kind in ON_FILES
+        for name in (asked.atlas or list(ATLASES)) if on_files else ["pictures"]:
+            with tempfile.TemporaryDirectory() as folder:
+                counts, defects = attack(kind, name, Path(folder), asked.count, asked.seed)
+            of = f" of {name}" if on_files else ""
+            print(f"\n{kind}{of}, seed {asked.seed}\n{table(counts)}", flush=True)
+            print("\n".join(defects), flush=True)
+            failed += len(defects)
     return int(failed > 0)
 
 
-def attack(kind: str, folder: Path, count: int, seed: int) -> Outcomes:
+def attack(kind: str, name: str, folder: Path, count: int, seed: int) -> Outcomes:
     """Run one kind of attack on a new atlas."""
-    atlas = make_atlas(folder / "made")
     work = folder / "work"
     work.mkdir()
-    if kind == "random":
-        return random_damage(atlas.path, work, count, seed)
-    if kind == "structured":
-        return structured_damage(atlas.path, work, count, seed)
+    if kind == "studies":
+        with chdir(work):  # some odd values are names of folders
+            return run_targets(studies(small_writer(), word_tokenizer(), work))
+    atlas = ATLASES[name](folder / "made")
+    if kind in ON_FILES:
+        return ON_FILES[kind](atlas.path, work, count, seed)
     if kind == "calls":
         return run_calls(aa.open(atlas.path), small_model())
     return run_commands(cases(atlas.path, work))

@@ -22,10 +22,11 @@ ODD: tuple[Any, ...] = (
     ["x"], [-1], [1.5], {}, {"x": 1}, object(), np.zeros((2, 2)), np.array(3.5), (1, 2, 3), max,
     Path("nope"), range(3), slice(2),
 )  # fmt: skip
+Targets = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
 _SKIPPED = {"progress", "html_action", "trust_remote_code", "keep"}
 
 
-def targets(atlas: aa.Atlas, model: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+def targets(atlas: aa.Atlas, model: Any) -> Targets:
     """Name → function and arguments that work."""
     weights = atlas.layer_weights(0, 0)
     tokens = [str(text) for text in atlas.tokens(0)["text"]]
@@ -74,10 +75,17 @@ def _applied(make: Callable[..., Any], model: Any) -> Callable[..., Any]:
 def run_calls(
     atlas: aa.Atlas, model: Any, odd: tuple[Any, ...] = ODD
 ) -> tuple[dict[str, Counter[str]], list[str]]:
-    """Call everything; return the outcomes by function, and the defects."""
+    """Call everything that reads an atlas; return the outcomes by function, and the defects."""
+    return run_targets(targets(atlas, model), odd)
+
+
+def run_targets(
+    functions: Targets, odd: tuple[Any, ...] = ODD
+) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Call functions with one odd argument after the other; outcomes by function, and defects."""
     counts: dict[str, Counter[str]] = {}
     defects: list[str] = []
-    for name, (function, given) in targets(atlas, model).items():
+    for name, (function, given) in functions.items():
         for parameter in inspect.signature(function).parameters.values():
             if parameter.name in _SKIPPED or parameter.kind is parameter.VAR_KEYWORD:
                 continue

@@ -19,6 +19,10 @@ ODD: tuple[Any, ...] = (
     "../../etc/passwd", "/etc/passwd", "a" * 5000, [], {}, [None], [1, "x"], {"x": 1}, "nan", [[]],
 )  # fmt: skip
 
+_NUMBERS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2"}
+_WHOLE = (-1, 0, 1, 2, 3, 7, 100, -7, 2**31 - 1, -(2**31))
+_FRACTIONS = (0.0, -1.0, 1e30, -1e30, 1e-40, float("nan"), float("inf"), -float("inf"))
+
 
 # At random -------------------------------------------------------------------------------------
 
@@ -106,9 +110,11 @@ def edit_tensors(path: Path, luck: Random) -> None:
     size = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + size]), bytearray(data[8 + size :])
     metadata = header.get("__metadata__")
-    deed = luck.randrange(3)
+    deed = luck.randrange(4)
     if deed == 0 and body:
         body = luck.choice((flip_bit, zeros, noise))(body, luck)
+    elif deed == 3 and body:
+        _edit_number(header, body, luck)
     elif deed == 1 and metadata is not None:
         name = next(key for key in metadata if key != "seal")
         metadata[name] = json.dumps(edit_json(json.loads(metadata[name]), luck))
@@ -121,6 +127,19 @@ def edit_tensors(path: Path, luck: Random) -> None:
     text = json.dumps(header, separators=(",", ":")).encode()
     content = len(text).to_bytes(8, "little") + text + bytes(body)
     path.write_bytes(_resealed(content) if metadata is not None else content)
+
+
+def _edit_number(header: dict[str, Any], body: bytearray, luck: Random) -> None:
+    """A number of one tensor replaced; each tensor as likely as another, however small."""
+    name = luck.choice([key for key in header if key != "__metadata__"])
+    first, last = header[name]["data_offsets"]
+    kind = np.dtype(_NUMBERS.get(header[name]["dtype"], "u1"))
+    numbers = np.frombuffer(body, kind, (last - first) // kind.itemsize, first)
+    if not len(numbers):
+        return
+    odd = _WHOLE if kind.kind in "iu" else _FRACTIONS
+    with np.errstate(over="ignore"):
+        numbers[luck.randrange(len(numbers))] = np.array(luck.choice(odd)).astype(kind)
 
 
 def edit_table(path: Path, luck: Random) -> None:

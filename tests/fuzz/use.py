@@ -49,14 +49,20 @@ def time_limit(seconds: int = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def use(folder: Path, until_refused: bool = False) -> dict[str, Result]:
+def use(
+    folder: Path, until_refused: bool = False, before: dict[str, Result] | None = None
+) -> dict[str, Result]:
     """Read all of an atlas; name → digest or error.
 
     until_refused  stop at the first of our own errors
+    before         what the whole atlas gave: what it refused is not asked for again
     """
     results: dict[str, Result] = {}
+    refused = {name for name, given in (before or {}).items() if isinstance(given, Exception)}
 
     def note(name: str, make: Callable[[], Any]) -> None:
+        if name in refused:
+            return
         try:
             results[name] = _digest(make())
         except Exception as problem:
@@ -85,6 +91,9 @@ def use(folder: Path, until_refused: bool = False) -> dict[str, Result]:
             method = getattr(atlas, what)
             call = (lambda m, h: lambda: m(0, h)) if what == "weights" else _vectors
             reads[f"{what} {head}"] = call(method, head)
+        reads[f"terms {head}"] = partial(_terms, atlas, head)
+        reads[f"overview {head}"] = partial(_overview, atlas, head)
+    reads["attribution"] = lambda: [*map(str, vars(atlas.attribution(0)).values())]
     for path in sorted((folder / "layouts").glob("*.safetensors")):
         reads[path.name] = partial(_map, path)
     for path in sorted((folder / "layouts").glob("*/*.safetensors")):
@@ -105,7 +114,8 @@ def outcome(before: dict[str, Result], after: dict[str, Result]) -> tuple[str, s
     for name, result in after.items():
         if isinstance(result, aa.AtlasError):
             return REFUSED, f"{name}: {result}"
-    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    whole = {name: given for name, given in before.items() if isinstance(given, str)}
+    changed = [name for name in {**whole, **after} if whole.get(name) != after.get(name)]
     return (CHANGED, f"{changed[:5]}") if changed else (SAME, "")
 
 
@@ -129,6 +139,14 @@ def _note_page(atlas: aa.Atlas, note: Callable[[str, Callable[[], Any]], None]) 
 
 def _vectors(method: Any, head: str) -> Callable[[], Any]:
     return lambda: method(head)
+
+
+def _terms(atlas: aa.Atlas, head: str) -> Any:
+    return [str(value) for value in vars(atlas.terms(head, 0)).values()]
+
+
+def _overview(atlas: aa.Atlas, head: str) -> Any:
+    return [str(value) for value in vars(atlas.pyramid(0, head).overview()).values()]
 
 
 def _scores(atlas: aa.Atlas) -> str:

@@ -342,6 +342,37 @@ def test_packets_are_answered_while_an_edit_runs(
     thread.join()
 
 
+def test_an_edit_that_is_cancelled_stops_at_the_next_layer(gpt: aa.Atlas) -> None:
+    model, body = LiveModel("builtin:gpt"), {"input": 1, "edits": [ABLATE]}
+    (answers,) = make_answers([gpt], [model])
+    with model.held() as loaded:
+        layers = next(x for x in loaded.model.modules() if isinstance(x, torch.nn.ModuleList))
+    assert len(layers) == 6
+    ran: list[int] = []
+    going = threading.Event()
+
+    def pass_by(number: int) -> None:
+        ran.append(number)
+        if number == 2 and going.wait(10):
+            ticket.give_up()
+
+    hooks = [
+        layer.register_forward_pre_hook(lambda *_, number=number: pass_by(number))
+        for number, layer in enumerate(layers)
+    ]
+    ticket = answers.queue.enter("model", lambda: answers.perform("edit", body))
+    going.set()
+    with pytest.raises(aa.AtlasError, match="cancelled"):
+        ticket.future.result(30)
+    answers.queue.close()
+    assert ran == [0, 1, 2]
+    for hook in hooks:
+        hook.remove()
+    assert not any(layer._forward_pre_hooks for layer in layers)
+    after, (other,) = told(answers.perform("edit", body)), make_answers([gpt], [model])
+    assert after["change"] == told(other.perform("edit", body))["change"]
+
+
 def test_only_the_latest_edited_inputs_are_kept(
     gpt: aa.Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.store import files
+from attention_atlas.store import files, tensor_file
 from attention_atlas.store.lock import locked
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.tensor_file import TensorFile
@@ -195,3 +196,43 @@ def test_parts_of_a_tensor_are_those_of_numpy(tmp_path: Path) -> None:
     assert np.array_equal(file.tensor("b"), array[0, :, 0])
     with pytest.raises(aa.StoreError, match="shorter than its blocks say"):
         file.part("a", np.array([5]))
+
+
+@pytest.mark.parametrize("piece", [7, 100, 2**18])
+def test_a_seal_is_compared_whatever_the_pieces_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(tensor_file, "_PIECE", piece)
+    path = tmp_path / "x.safetensors"
+    files.write_tensors(path, {"a": np.arange(300, dtype=np.float32)}, {"of": "test"})
+    assert TensorFile(path).verify_seal()
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(aa.StoreError, match="checksum"):
+        TensorFile(path).verify_seal()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    ["x", {"layers": {"decoder.L0": "x"}}, {"layers": {"decoder.L0": {"tensors": 1, "error": 0}}},
+     {"readout": {"tower": "decoder"}}, {"missing": [1]}],
+)  # fmt: skip
+def test_a_manifest_that_lies_about_outputs_is_refused(atlas: aa.Atlas, facts: Any) -> None:
+    path = atlas.path / "atlas.json"
+    raw = files.read_json(path)
+    raw.pop("seal", None)
+    write_sealed_json(path, {**raw, "options": {**raw["options"], "output": facts}})
+    with pytest.raises(aa.StoreError, match=r"atlas\.json is missing or damaged"):
+        _ = aa.open(atlas.path).output
+
+
+@pytest.mark.parametrize("column", ["word", "segment", "id"])
+def test_tokens_without_a_column_of_theirs_are_refused(atlas: aa.Atlas, column: str) -> None:
+    path = atlas.path / "tokens.parquet"
+    pq.write_table(pq.read_table(path).drop_columns([column]), path)
+    raw = files.read_json(atlas.path / "atlas.json")
+    raw["tables"]["tokens.parquet"] = files.checksum(path)
+    files.write_json(atlas.path / "atlas.json", raw)
+    with pytest.raises(aa.StoreError, match=column):
+        aa.open(atlas.path).tokens(0)

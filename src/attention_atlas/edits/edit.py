@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attention_atlas.record.watch.door import Passing
 
 ALL = "all"
+LARGEST = 2**31  # of an input, a position or a neuron
 
 
 class Stage(IntEnum):
@@ -107,6 +108,6 @@ def numbers(given: Any, what: str) -> tuple[int, ...] | None:
     for number in listed:
         if not is_whole(number):
             raise InputError(f"{what} is {shown(number)}; give a whole number")
-        if number < 0:
-            raise InputError(f"{what} {number} was given; count from zero")
+        if not 0 <= number < LARGEST:
+            raise InputError(f"{what} {number} was given; count from zero to {LARGEST - 1}")
     return tuple(int(number) for number in listed)

@@ -10,6 +10,7 @@ from attention_atlas.edits.neuron import neuron
 from attention_atlas.edits.patch import patch
 from attention_atlas.edits.pattern import pattern
 from attention_atlas.edits.scale import scale
+from attention_atlas.names.arguments import several, shown
 from attention_atlas.names.errors import InputError
 
 EDITS: dict[str, Callable[..., Edit]] = {
@@ -38,5 +39,8 @@ def from_json(raw: Mapping[str, Any]) -> Edit:
 
 def read_edits(given: Any) -> tuple[Edit, ...]:
     """Return edits given as one or several, each an edit or its JSON."""
-    several = [given] if isinstance(given, Edit | Mapping) else list(given)
-    return tuple(each if isinstance(each, Edit) else from_json(each) for each in several)
+    edits = [given] if isinstance(given, Edit | Mapping) else several(given, "edits")
+    for each in edits:
+        if not isinstance(each, Edit | Mapping):
+            raise InputError(f"an edit is {shown(each)}; give aa.ablate(…), aa.mask(…) and so on")
+    return tuple(each if isinstance(each, Edit) else from_json(each) for each in edits)

@@ -16,6 +16,7 @@ from torch import Tensor
 from attention_atlas.models.load import Loaded
 from attention_atlas.models.tokens import Encoded
 from attention_atlas.names.errors import InputError
+from attention_atlas.names.token_text import can_be_written
 
 Reading = Callable[[Tensor, int, int | None], Tensor]  # (W, V), answer, wrong → (W,)
 
@@ -95,7 +96,7 @@ def _place(loaded: Loaded, item: Encoded, logits: Tensor) -> int | None:
 
 
 def _answer_id(loaded: Loaded, given: Any, label: bool, count: int) -> int:
-    if isinstance(given, int):
+    if isinstance(given, int) and not isinstance(given, bool):
         if not 0 <= given < count:
             raise InputError(f"answer {given} was given and {loaded.name} has 0 to {count - 1}")
         return given
@@ -117,6 +118,8 @@ def token_id(loaded: Loaded, word: str) -> int:
             f"{loaded.name} has no tokenizer, so the answer {word!r} is no token of it; give the "
             "id of the token"
         )
+    if not can_be_written(word):
+        raise InputError(f"the answer {word!r} has half of a character; give a word")
     ids = tokenizer(word, add_special_tokens=False)["input_ids"]
     unknown = getattr(tokenizer, "unk_token_id", None)
     if len(ids) != 1 or (ids[0] == unknown and word != tokenizer.unk_token):

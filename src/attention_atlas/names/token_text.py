@@ -166,3 +166,12 @@ def _decodes(raw: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def can_be_written(text: str) -> bool:
+    """Tell whether a text has no lone half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

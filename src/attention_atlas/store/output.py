@@ -30,11 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError, StoreError
-from attention_atlas.store.manifest import Manifest
+from attention_atlas.store import files
+from attention_atlas.store.manifest import NAME, Manifest
 from attention_atlas.store.shard import ShardFile
+from attention_atlas.store.typed import decode
 
 OUTPUT = "output.safetensors"
 _WIDEST = 2048  # rows of a matrix whose products are kept: 16 MB a layer
+_TODO = "capture the atlas again"
 Float32 = npt.NDArray[np.float32]
 
 
@@ -87,6 +90,8 @@ class Output:
     def __init__(self, folder: Path, manifest: Manifest):
         self._name, self._path = folder.name, folder / OUTPUT
         self.facts: Mapping[str, Any] = manifest.options.get("output") or {}
+        with files.damage(folder / NAME, _TODO):
+            _check_facts(self.facts)
         self._layers: dict[tuple[str, int], LayerProjection] = {}
         self._shapes = {
             f"{tower.name}.L{layer.layer}": (layer.heads, layer.value_width)
@@ -132,9 +137,10 @@ class Output:
         if (tower, layer) not in self._layers:
             about = self.layers[stem]
             own, (heads, width) = about["tensors"], self._shapes[stem]
-            matrix = self._tensor(f"{own}.projection")
+            with files.damage(self._path, _TODO):
+                matrix = self._tensor(f"{own}.projection").reshape(heads, width, -1)
             self._layers[tower, layer] = LayerProjection(
-                matrix.reshape(heads, width, -1), self._maybe(f"{own}.bias"),
+                matrix, self._maybe(f"{own}.bias"),
                 self._maybe(f"{stem}.gain"), about.get("after", ""),
             )  # fmt: skip
         return self._layers[tower, layer]
@@ -175,3 +181,24 @@ class Output:
 
     def _maybe(self, name: str) -> Float32 | None:
         return self._tensor(name) if name in self._file.names else None
+
+
+def _check_facts(facts: Any) -> None:
+    """Raise a ValueError or KeyError if what the manifest says of the file has other types."""
+    known = decode(dict[str, Any], facts, "output")
+    for name, layer in decode(dict[str, dict[str, Any]], known.get("layers", {}), "layers").items():
+        decode(str, layer["tensors"], f"{name}.tensors")
+        decode(float, layer["error"], f"{name}.error")
+        decode(str, layer.get("after", ""), f"{name}.after")
+    decode(dict[str, str], known.get("missing", {}), "missing")
+    decode(str, known.get("no_readout", ""), "no_readout")
+    readout = decode(dict[str, Any] | None, known.get("readout"), "readout")
+    if known.get("layers") or readout:
+        decode(int, known["bytes"], "bytes")
+        decode(str, known["checksum"], "checksum")
+    if readout is not None:
+        for name in ("tower", "norm", "place"):
+            decode(str, readout[name], name)
+        decode(float, readout["factor"], "factor")
+        decode(dict[str, str], readout["layers"], "layers")
+        decode(tuple[str, ...] | None, readout.get("classes"), "classes")

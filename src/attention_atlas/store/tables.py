@@ -13,11 +13,12 @@ from attention_atlas.store.sealed_table import frame_of
 INPUTS, TOKENS = "inputs.parquet", "tokens.parquet"
 PICTURE_SUMS = "picture_checksums"  # a column of the inputs, where they have pictures
 _TODO = "capture the atlas again"
+_PLACED = ("id", "start", "end", "segment", "word", "row", "column")  # −1: it has none
 _NEEDED = {
     INPUTS: {"input": "whole", "kind": "text", "text": "text", "images": "texts"},
     TOKENS: {
         "token": "whole", "input": "whole", "stream": "text", "position": "whole", "text": "text",
-        "special": "flag",
+        "special": "flag", **dict.fromkeys(_PLACED, "whole"),
     },
 }  # fmt: skip
 _OTHERS = {
@@ -26,15 +27,13 @@ _OTHERS = {
         "truncated": "flag", PICTURE_SUMS: "texts",
     },
     TOKENS: {
-        "id": "whole", "start": "whole", "end": "whole", "segment": "whole", "word": "whole",
-        "row": "whole", "column": "whole", "image": "whole", "left": "number", "top": "number",
-        "right": "number", "bottom": "number", "brightness": "number", "hue": "number",
-        "saturation": "number",
+        "image": "whole", "left": "number", "top": "number", "right": "number", "bottom": "number",
+        "brightness": "number", "hue": "number", "saturation": "number",
     },
 }  # fmt: skip
 _NO_VALUE = {
     INPUTS: ("text", "images", "second", "source", PICTURE_SUMS),
-    TOKENS: tuple(_OTHERS[TOKENS]),
+    TOKENS: (*_PLACED, *_OTHERS[TOKENS]),
 }
 _BOX = {"image", "left", "top", "right", "bottom"}
 

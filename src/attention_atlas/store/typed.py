@@ -10,6 +10,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from attention_atlas.names.token_text import can_be_written
+
 LARGEST = 2**53  # JSON numbers beyond this are not exact in every reader
 _DEEPEST = 50
 _WORDS = ("nan", "inf", "-inf")  # JSON lacks these numbers
@@ -68,7 +70,7 @@ def _simple(kind: Any, raw: Any, where: str) -> Any:
     if kind is int:
         _need(type(raw) is int and abs(raw) < LARGEST, where, "a whole number", raw)
     elif kind is str:
-        _need(isinstance(raw, str) and _can_be_written(raw), where, "a text", raw)
+        _need(isinstance(raw, str) and can_be_written(raw), where, "a text", raw)
     else:
         _need(type(raw) is kind, where, f"a {kind.__name__}", raw)
     return raw
@@ -85,19 +87,10 @@ def _plain(raw: Any, where: str, depth: int = 0) -> Any:
         for item in raw:
             _plain(item, where, depth + 1)
     elif isinstance(raw, str):
-        _need(_can_be_written(raw), where, "a text", raw)
+        _need(can_be_written(raw), where, "a text", raw)
     elif isinstance(raw, int | float):
         _need(math.isfinite(raw) and abs(raw) < 2**64, where, "a number", raw)
     return raw
-
-
-def _can_be_written(text: str) -> bool:
-    """Tell whether a text has no lone half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _need(right: bool, where: str, what: str, raw: Any) -> None:

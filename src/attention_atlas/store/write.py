@@ -7,6 +7,7 @@ inputs.parquet tokens.parquet
 atlas.json             written when all of the above is complete
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -129,10 +130,11 @@ def is_whole(folder: Path) -> bool:
 def check_folder(folder: Path) -> None:
     """Raise a StoreError if no atlas can be written to this path: a file, a name too long."""
     try:
+        os.fsencode(folder)  # a name with half of a character only seems to be free
         is_folder = folder.is_dir() or not folder.exists()
     except (OSError, ValueError) as problem:
         said = getattr(problem, "strerror", None) or problem
-        name = str(folder)
+        name = str(folder).encode(errors="replace").decode()
         short = name if len(name) < 100 else f"{name[:60]}…"
         raise StoreError(f"{short} cannot be an atlas: {said}; name another folder") from problem
     if not is_folder:

@@ -26,7 +26,7 @@ def capture(model: Any, inputs: Any, *arguments: Any, **options: Any) -> StoredA
     """
     from attention_atlas.record.write.capture import capture as run
 
-    return run(model, inputs, *arguments, measuring=WhileCapturing(), **options)
+    return run(model, inputs, *arguments, **{"measuring": WhileCapturing(), **options})
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 // How does a notebook cell get its data? By messages to the Python object of the cell.
 import type { Source } from "./source";
+import { MOST_WAITING } from "./wire";
 
 /** The part of anywidget's model that is used here. */
 export interface Model {
@@ -18,6 +19,7 @@ export function widgetSource(model: Model): Source & { close(): void } {
   const cellName = Math.random().toString(36).slice(2);
   const open = new Map<string, (bytes: ArrayBuffer) => void>();
   let asked = 0;
+  let waiting = 0;
   const hear = (message: { kind?: string; id?: string }, buffers: (DataView | ArrayBuffer)[]) => {
     if (message.kind !== "answer" || message.id === undefined) return;
     open.get(message.id)?.(plain(buffers[0]));
@@ -42,7 +44,17 @@ export function widgetSource(model: Model): Source & { close(): void } {
     live: true,
     get: (path) => send({ kind: "get", path }, PATIENCE),
     // An action may run the model, which takes longer.
-    ask: (action, body) => send({ kind: "do", path: action, body }, 5 * PATIENCE),
+    ask: async (action, body) => {
+      // The kernel does one thing at a time and has no queue of ours, so the limit is kept here.
+      if (waiting >= MOST_WAITING)
+        throw new Error(`${waiting} pieces of your work wait already; wait for them, then try again`);
+      waiting += 1;
+      try {
+        return await send({ kind: "do", path: action, body }, 5 * PATIENCE);
+      } finally {
+        waiting -= 1;
+      }
+    },
     close: () => model.off("msg:custom", hear as never),
   };
 }

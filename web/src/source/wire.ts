@@ -1089,6 +1089,8 @@ export const SIDE_COLOURS = {
 
 export const LONGEST_TEXT = 20000 as const;
 
+export const MOST_WAITING = 8 as const;
+
 export const MOST_EDITS = 100 as const;
 
 export const MOST_GENERATED = 200 as const;

@@ -106,7 +106,8 @@ def only_heads(
     """
     loaded = model if isinstance(model, Loaded) else load(model, tokenizer)
     with EXCLUSIVE:
-        items = [encode(loaded, given) for given in read_inputs(inputs)[:1]] if inputs else []
+        given = [] if inputs is None else read_inputs(inputs)[:1]
+        items = [encode(loaded, each) for each in given]
         known = anatomy(loaded, items)
         chosen = heads_by_layer(head_names(heads), known)
         refuse_shared("key", chosen, shared)

@@ -10,6 +10,7 @@ from typing import Any
 
 from attention_atlas.edits.edit import numbers
 from attention_atlas.models.tokens import Encoded
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 
 Alignment = tuple[tuple[int, int], ...]  # (clean token, corrupt token)
@@ -51,7 +52,7 @@ def common(clean: Sequence[int], corrupt: Sequence[int]) -> Alignment:
 
 def _checked(given: Any, clean: int, corrupt: int) -> Alignment:
     pairs = []
-    for pair in given:
+    for pair in several(given, "align"):
         both = numbers(pair, "token") or ()
         if len(both) != 2 or both[0] >= clean or both[1] >= corrupt:
             raise InputError(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attention_atlas.edits.inputs import Given, freeze
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 
 
@@ -21,10 +22,10 @@ class Pair:
 
 def read_pairs(given: Any) -> list[Pair]:
     """Return pairs given as one or several, each a Pair or a dict of its fields."""
-    several = [given] if isinstance(given, Pair | Mapping) else list(given)
-    if not several:
+    pairs = [given] if isinstance(given, Pair | Mapping) else several(given, "pairs")
+    if not pairs:
         raise InputError("no pair of inputs was given; give clean, corrupt and answer")
-    return [_pair(each) for each in several]
+    return [_pair(each) for each in pairs]
 
 
 def _pair(given: Any) -> Pair:

@@ -40,6 +40,9 @@ def make_plan(
         raise InputError(f"no direction is called {direction!r}; give denoise, noise or both")
     if isinstance(positions, str) and positions != EACH:
         raise InputError(f'positions are numbers or "{EACH}"; {positions!r} was given')
+    places = positions if isinstance(positions, str) else numbers(positions, "position")
+    if places == ():
+        raise InputError(f'no position was given; give numbers of tokens or "{EACH}"')
     receivers = () if through is None else head_names(through)
     if receivers and what == "pattern":
         raise InputError(
@@ -49,7 +52,7 @@ def make_plan(
         raise InputError("paths are followed at all positions together; leave out positions")
     return Plan(
         metric, what, head_names(heads),
-        positions if isinstance(positions, str) else numbers(positions, "position"),
+        places,
         DIRECTIONS if direction == "both" else (direction,), receivers,
     )  # fmt: skip
 

@@ -6,12 +6,14 @@ from pathlib import Path
 import pandas as pd
 
 from attention_atlas.lab.patching.picture import head_grid, position_grid
+from attention_atlas.names.arguments import checked_methods
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.store.files import write_whole
 
 KEYS = ["direction", "what", "head", "through", "position", "token", "metric"]
 
 
+@checked_methods({})
 @dataclass(frozen=True)
 class Patching:
     """The results of a patching study.

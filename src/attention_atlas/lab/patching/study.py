@@ -61,6 +61,11 @@ def patching(
             study = _PairStudy(loaded, pair, plan)
             layers = layer_names(study.clean.known)
             rows += [{"pair": number, **row} for row in study.rows()]
+    if not rows:
+        raise InputError(
+            f"no head comes before {', '.join(plan.through)}, so no path leads into it; give heads "
+            "of later layers"
+        )
     table = pd.DataFrame(rows)
     table["position"] = table["position"].astype("Int64")
     return Patching(table, layers)

@@ -3,9 +3,11 @@
 view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.names.arguments import checked_methods, shown
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire.picks import read_picks
@@ -28,6 +30,7 @@ class Html:
         )
 
 
+@checked_methods({})
 class View:
     """A view of an atlas or of plain attention; a notebook shows it."""
 
@@ -49,6 +52,8 @@ class View:
 
     @picks.setter
     def picks(self, picks: dict[str, Any]) -> None:
+        if not isinstance(picks, Mapping):
+            raise InputError(f"picks is {shown(picks)}; give a dict, as view.picks is")
         self._picks = read_picks({**self.picks, **picks})
         if self._widget is not None:
             self._widget.picks = self._picks

@@ -11,9 +11,10 @@ view.save("page.html" | "figure.svg" | "figure.png")        view.picks
 from collections.abc import Sequence
 from typing import Any
 
-from attention_atlas.names.arguments import caller
+from attention_atlas.names.arguments import caller, shown
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.pictures import has_pictures
+from attention_atlas.page.answers.plain_attention import Attention
 from attention_atlas.page.hosts.bertviz_arguments import read_subject
 from attention_atlas.page.hosts.first_picks import (
     first_head,
@@ -149,6 +150,10 @@ def text_view(
 
     Without `pick`, the colour is how much each token is looked at. Arguments as in `head_view`.
     """
+    if not isinstance(atlas, StoredAtlas | Attention):
+        raise InputError(
+            f"atlas is {shown(atlas)}; give an atlas, as aa.capture and aa.open return it"
+        )
     picks = text_picks(atlas, "read", input, tower, layer, heads)
     picks = set_picks(atlas, picks, pick, side, together)
     picks["theme"] = theme(display_mode)

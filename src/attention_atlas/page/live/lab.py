@@ -59,16 +59,24 @@ class Lab:
         """Run an input with edits; return what changes, and the number of the edited input."""
         self._refuse(asked)
         assert self.model is not None
-        with self.model.held() as loaded, self._in_words("run with these edits"):
+        from attention_atlas.models.stoppable import stoppable
+
+        with (
+            self.model.held() as loaded,
+            self._in_words("run with these edits"),
+            stoppable(loaded.model),
+        ):
             return self._input(asked.input, loaded).edit(asked)
 
     def test_label(self, asked: wire.LabelQuestion) -> wire.LabelVerdict:
         """Test the kind of a head with the model on new texts; return the verdict in words."""
         if self.model is None:
             raise InputError(NO_TESTER)
+        from attention_atlas.models.stoppable import stoppable
+
         with self._in_words("test this label"):
             kind = known_kind(self.atlas, asked.head)
-            with self.model.held() as loaded:
+            with self.model.held() as loaded, stoppable(loaded.model):
                 return label_verdict(asked.head, kind, loaded)
 
     def _why_not(self) -> str:

@@ -61,10 +61,15 @@ class Lane:
 
     at_once  pieces that run at the same time
     most     pieces that may wait; of one page at most `each`
+    after    called after each piece, in its thread
     """
 
-    def __init__(self, name: str, at_once: int, most: int, each: int):
+    def __init__(
+        self, name: str, at_once: int, most: int, each: int,
+        after: Callable[[], None] = lambda: None,
+    ):  # fmt: skip
         self.name, self.at_once, self.most, self.each = name, at_once, most, each
+        self._after = after
         self.running: list[Ticket] = []
         self._waiting: OrderedDict[str, deque[Ticket]] = OrderedDict()  # by page, whose turn first
         self._threads = self._idle = 0
@@ -132,6 +137,8 @@ class Lane:
             finally:
                 with self._changed:
                     self.running.remove(ticket)
+            del ticket  # or its answer would be kept until the next piece of work
+            self._after()
 
     def _next(self) -> Ticket | None:
         """Wait for the next piece of work; None after some seconds without any."""

@@ -12,6 +12,8 @@ from itertools import count
 from typing import Any, Literal
 
 from attention_atlas.page.live.lane import Lane, Ticket
+from attention_atlas.page.live.memory import Tidy
+from attention_atlas.page.wire.constants import MOST_WAITING
 from attention_atlas.page.wire.queue import Queued, QueueLine
 
 LaneName = Literal["quick", "slow", "model", "maps"]
@@ -19,7 +21,7 @@ LaneName = Literal["quick", "slow", "model", "maps"]
 LANES: dict[LaneName, tuple[int, int, int]] = {
     "quick": (8, 1000, 200),
     "slow": (2, 200, 40),
-    "model": (1, 24, 8),
+    "model": (1, 24, MOST_WAITING),
     "maps": (1, 8, 4),
 }
 
@@ -28,7 +30,8 @@ class Queue:
     """The work of all pages of one server."""
 
     def __init__(self) -> None:
-        self.lanes = {name: Lane(name, *sizes) for name, sizes in LANES.items()}
+        tidy = Tidy()
+        self.lanes = {name: Lane(name, *sizes, tidy.after_work) for name, sizes in LANES.items()}
         self._numbers = count(1)
 
     def enter(

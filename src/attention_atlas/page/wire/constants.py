@@ -25,6 +25,7 @@ SIDE_COLOURS = {
 }
 
 LONGEST_TEXT = 20_000  # characters of an added text
+MOST_WAITING = 8  # edits, added texts and tests of labels of one page or notebook cell
 MOST_EDITS = 100  # edits of one input at once
 MOST_GENERATED = 200  # new tokens of the Lab's text
 LARGEST_ANSWER = 4_000_000  # exact weights in one packet

@@ -85,6 +85,7 @@ def test_a_map_beats_pca_and_the_shuffled_control_is_chance(minilm: Dots) -> Non
     assert off.max() < 0.08  # three standard errors of 500 rows at a chance near 0.2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", METHODS)
 def test_left_out_points_are_placed_among_their_neighbours(minilm: Dots, method: str) -> None:
     joint = join(minilm.queries, minilm.keys, "translate")

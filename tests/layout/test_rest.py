@@ -68,6 +68,7 @@ def unpacked(path: Path) -> tuple[Float32, Float32]:
     return (found.box[0] + found.places / 65535 * wide).astype(np.float32), wide / 65535 / 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "dims"), [("umap", 2), ("tsne", 3), ("pca", 2)])
 def test_all_tokens_are_placed_as_one_call_would_place_them(
     atlas: Atlas, method: str, dims: int, monkeypatch: pytest.MonkeyPatch

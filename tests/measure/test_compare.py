@@ -125,6 +125,7 @@ def test_heads_of_two_models_are_as_far_apart_as_scipy_says(gpt: aa.Atlas, tmp_p
     assert bits == max(one[2] for one in made.apart()) and made.nearest(head)[0] == nearest
 
 
+@pytest.mark.full
 def test_a_comparison_is_of_the_shared_inputs_alone(gpt: aa.Atlas, bert: aa.Atlas) -> None:
     made: Any = aa.compare(gpt, bert, gpt)
     assert made.shared == 2 and len(made.names) == 3

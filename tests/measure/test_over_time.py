@@ -37,6 +37,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[aa.Atlas]:
     return found
 
 
+@pytest.mark.full
 def test_lines_are_the_scores_of_each_checkpoint_and_its_distance_from_the_first(
     checkpoints: list[aa.Atlas],
 ) -> None:

@@ -336,6 +336,7 @@ def test_threads_change_no_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Any
         assert np.array_equal(array, together.arrays[name], equal_nan=True), name
 
 
+@pytest.mark.full
 def test_matrix_products_start_no_threads_beside_those_of_the_measuring(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

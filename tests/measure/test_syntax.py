@@ -238,6 +238,7 @@ def test_measuring_anew_without_trees_forgets_them(atlas: aa.Atlas, file: Path) 
     assert atlas.relations() is not None
 
 
+@pytest.mark.full
 def test_relations_are_listed_on_the_command_line(atlas: aa.Atlas, capsys: Captured) -> None:
     assert run("heads", str(atlas.path), "--relations", "--json") == 0
     rows = json.loads(capsys.readouterr().out)

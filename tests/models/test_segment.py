@@ -61,6 +61,7 @@ def test_a_patch_has_the_label_of_its_own_place_in_the_picture(seen_by: Any) -> 
     assert tokens[tokens["special"]]["label"].isna().all()
 
 
+@pytest.mark.full
 def test_labels_stay_in_the_folder_and_colour_its_maps(tmp_path: Path) -> None:
     atlas = atlas_of(tmp_path / "x.atlas", stretched(24, 24), (36, 24))
     atlas.label(ByColour(), stretched(48, 48), progress=False)

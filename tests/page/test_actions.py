@@ -213,6 +213,7 @@ def test_an_old_text_added_again_lies_where_it_lay(gpt: aa.Atlas, live: Answers,
     assert (extra["points"]["input"] == number).all()
 
 
+@pytest.mark.full
 def test_lengths_of_new_vectors_are_told(gpt: aa.Atlas, live: Answers) -> None:
     number = told(live.perform("add", {"text": TEXTS[1]}))["input"]
     norms = told(live.packet(f"extra/pca-2d/decoder/{number}"))["norms"]
@@ -264,6 +265,7 @@ def client(plain: aa.Atlas, gpt: aa.Atlas) -> TestClient:
     return TestClient(make_app([plain, gpt]), base_url="http://127.0.0.1:8642")
 
 
+@pytest.mark.full
 def test_two_atlases_never_mix(client: TestClient) -> None:
     first, second = (unpack(client.get(f"{at}/api/about").content) for at in ("", "/1"))
     assert (first["model"], second["model"]) == ("planted", "builtin:gpt")

@@ -26,6 +26,7 @@ def test_view_saves_a_page_and_prints_its_path(tmp_path: Path) -> None:
     assert str(page) in done.stdout and 'data-path="edges/0/' in page.read_text("utf-8")
 
 
+@pytest.mark.full
 def test_export_writes_a_page_or_a_folder(gpt: aa.Atlas, tmp_path: Path) -> None:
     for name in ("page.html", "site"):
         done = CliRunner().invoke(app, ["export", str(gpt.path), str(tmp_path / name)])

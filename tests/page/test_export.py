@@ -115,6 +115,7 @@ def test_a_page_is_whole_or_not_there(
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["page.html"]
 
 
+@pytest.mark.full
 def test_a_folder_holds_the_page_and_its_packets(gpt: aa.Atlas, tmp_path: Path) -> None:
     folder = tmp_path / "site"
     export.save_folder(folder, gpt)

@@ -106,6 +106,7 @@ def test_predictions_are_those_of_the_model_itself(live: Answers, name: str) -> 
         assert token["after"] == pytest.approx(changed[-1][number], abs=close)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", EDITS)
 def test_edited_attention_is_that_of_an_edited_capture(
     live: Answers, gpt: aa.Atlas, name: str
@@ -156,6 +157,7 @@ def test_an_edited_input_has_the_tokens_of_the_plain_one_and_is_not_listed(live:
     assert (about["can_edit"], about["no_edits"], about["predicts"]) == (True, "", "next")
 
 
+@pytest.mark.full
 def test_an_edited_input_has_places_on_a_map(gpt: aa.Atlas, live: Answers) -> None:
     gpt.layout("pca", progress=False)
     answer = edit(live, aa.neuron("L1H0", "query", 0, 9.0).to_json())
@@ -478,7 +480,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "huge scale": ({"edit": "scale", "heads": ["all"], "by": 1e300}, "are not finite"),
     "huge position": (
         {"edit": "neuron", "heads": ["L0H0"], "side": "key", "index": 10**30, "value": 1.0},
-        "was asked for and the key of",
+        "was given; count from zero to",
     ),
     "huge window": (
         {"edit": "pattern", "heads": ["L0H0"], "pattern": "window", "recent": 10**30},

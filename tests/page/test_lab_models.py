@@ -43,6 +43,7 @@ def answers_of(model: Any, processor: Any, inputs: Any) -> Answers:
     return answers
 
 
+@pytest.mark.full
 def test_a_masked_language_model_predicts_its_masks() -> None:
     bert = load("builtin:bert")
     text = f"The doctor asked the {bert.tokenizer.mask_token} a question."

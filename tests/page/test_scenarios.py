@@ -79,6 +79,7 @@ def nearest_key_is_next(ask: Ask, head: str) -> float:
     return float((position[split:][near] == position[:split] + 1)[inside].mean())
 
 
+@pytest.mark.full
 def test_in_a_next_token_head_the_nearest_key_of_a_query_is_the_next_one(ask: Ask) -> None:
     assert nearest_key_is_next(ask, NEXT) > 0.95
     assert nearest_key_is_next(ask, SEMANTIC) < 0.2
@@ -98,6 +99,7 @@ def mean_apart(points: Any) -> float:
     return float(apart.sum() / (len(points) * (len(points) - 1)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("word", ["cat", "Paris", "three"])
 def test_hits_of_a_search_lie_closer_in_a_semantic_head_than_in_a_positional_one(
     ask: Ask, word: str
@@ -107,6 +109,7 @@ def test_hits_of_a_search_lie_closer_in_a_semantic_head_than_in_a_positional_one
     assert positional == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.full
 def test_the_first_token_takes_all_until_it_is_hidden(ask: Ask) -> None:
     mean = ask(f"mean/{SINK}")["weights"] / 65535
     assert mean[:, 0].min() > 0.8
@@ -132,6 +135,7 @@ def lengths(ask: Ask, head: str, scaled: bool) -> tuple[float, float]:
     return query * c, key / c
 
 
+@pytest.mark.full
 def test_a_gap_of_lengths_is_seen_and_goes_away_by_scaling(ask: Ask) -> None:
     query, key = lengths(ask, GAP, scaled=False)
     assert key / query == pytest.approx(planted.GAP, rel=0.05)
@@ -139,6 +143,7 @@ def test_a_gap_of_lengths_is_seen_and_goes_away_by_scaling(ask: Ask) -> None:
     assert 0.8 < key / query < 1.25
 
 
+@pytest.mark.full
 def test_lengths_that_travel_are_those_of_the_vectors(atlas: Atlas, ask: Ask) -> None:
     query, key = lengths(ask, SINK, scaled=False)
     assert query == pytest.approx(np.linalg.norm(atlas.queries(SINK), axis=1).mean(), rel=1e-3)

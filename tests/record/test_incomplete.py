@@ -88,6 +88,7 @@ def test_loading_says_in_one_sentence_what_is_missing(
     assert "encoder" in said and "pooler.dense" in said and "random" in said
 
 
+@pytest.mark.full
 def test_loading_is_silent_about_tensors_that_the_model_does_not_use(tmp_path: Path) -> None:
     config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=9)
     model = BertModel(config)

@@ -101,6 +101,7 @@ def test_a_kill_between_the_manifest_and_the_sweeping_up_loses_nothing(tmp_path:
     assert {name: data for name, data in contents(folder).items() if name in before} == before
 
 
+@pytest.mark.full
 def test_a_half_begun_folder_is_not_gone_on_with_for_other_inputs(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "x.atlas", tmp_path / "corpus.txt"
     corpus.write_text("\n".join(SENTENCES))

@@ -97,6 +97,7 @@ def changed(atlas: aa.Atlas, head: str, input: int) -> list[int]:
     return np.flatnonzero(moved > 0.02 * moved.max()).tolist() if moved.max() > 0 else []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", TOWERS)
 def test_a_white_spot_changes_the_patch_whose_box_it_is_in(name: str, tmp_path: Path) -> None:
     make, size, count, special, (rows, columns) = TOWERS[name]

@@ -70,6 +70,7 @@ def test_shards_in_any_order_and_with_gaps_become_the_same_bytes(
     assert contents(folder) == contents(calm)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "engine", [Local(workers=2), Local(writers=3)], ids=["other processes", "several writers"]
 )

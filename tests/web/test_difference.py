@@ -45,6 +45,7 @@ def hover_difference(page: Page) -> None:
     raise AssertionError("no heat-map of the difference under the mouse")
 
 
+@pytest.mark.full
 def test_the_heat_map_of_a_difference_tells_what_became_weaker(
     open_page: Open, changed: npt.NDArray[np.float32], weakened: tuple[int, int]
 ) -> None:

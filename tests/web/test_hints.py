@@ -67,6 +67,7 @@ def test_hints_cover_nothing(
     assert hints["height"] < size["height"] / 4 and hints["y"] + hints["height"] < size["height"]
 
 
+@pytest.mark.full
 def test_hints_cover_nothing_in_any_view_of_the_text(
     page: Page, first_visit: Callable[[str], Page]
 ) -> None:

@@ -53,6 +53,7 @@ def pick(page: Page, atlas: Any) -> Any:
     return table.loc[point]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["gpt-map", "bert-map"])
 def test_a_click_on_a_point_lights_up_its_input_with_lines_to_the_top_two_keys(
     name: str, open_map: Open, mapped: Mapped

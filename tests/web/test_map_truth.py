@@ -77,6 +77,7 @@ def test_a_map_of_an_earlier_version_keeps_its_figure_without_a_grade(
     expect(page.get_by_test_id("map-hint")).to_contain_text("not measured")
 
 
+@pytest.mark.full
 def test_panels_carry_the_mark_and_heads_that_keep_little_are_dimmed(open_map: Open) -> None:
     page = open_map("told", "tab=map")
     expect(page.get_by_test_id("map-hint")).to_contain_text("● yes, ◐ in part, ○ little")

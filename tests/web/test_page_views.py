@@ -112,6 +112,7 @@ def test_values_stand_beside_the_softmax(open_page: Open) -> None:
     expect(page.get_by_text("value v")).to_be_visible()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["bare", "plain"])
 def test_without_vectors_the_neuron_view_says_so_and_the_rest_lives(
     name: str, open_page: Open

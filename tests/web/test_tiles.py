@@ -149,6 +149,7 @@ def assert_coloured(drawn: Floats, weights: Floats) -> None:
     assert off.max() <= 1  # a byte
 
 
+@pytest.mark.full
 def test_the_whole_input_is_drawn_as_its_pooled_weights(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H1")
     strongest, mass = pooled(weights("L0H1"), 4)
@@ -372,6 +373,7 @@ def test_the_address_brings_view_and_cell_back(open_long: Open) -> None:
     assert picks(page) == before
 
 
+@pytest.mark.full
 def test_lines_show_a_window_around_the_picked_cell(open_long: Open, weights: Weights) -> None:
     page = open_long("view=heat&heads=L0H3&tileView=[2000,1000,60]")
     page.mouse.click(*place_of(page, 2000, 2000 - BACK))

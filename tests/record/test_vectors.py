@@ -112,6 +112,11 @@ def test_the_same_seed_draws_the_same_sample_and_another_seed_another(tmp_path: 
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_what_measures_is_not_for_a_caller_to_choose() -> None:
+    with pytest.raises(aa.InputError, match="takes no measuring"):
+        aa.capture("builtin:gpt", "a cat", measuring=3, progress=False)
+
+
 def test_vectors_that_are_not_there_are_missed_in_one_sentence(tmp_path: Path) -> None:
     atlas = captured(tmp_path / "x.atlas", "sample:30")
     missing = next(n for n in range(len(LENGTHS)) if n not in (atlas.manifest.kept_inputs or ()))

@@ -24,9 +24,12 @@ def capture(model: Any, inputs: Any, *arguments: Any, **options: Any) -> StoredA
 
     The arguments and options are those of `record.write.capture.capture`.
     """
+    from attention_atlas.names.errors import InputError
     from attention_atlas.record.write.capture import capture as run
 
-    return run(model, inputs, *arguments, **{"measuring": WhileCapturing(), **options})
+    if "measuring" in options:
+        raise InputError('capture takes no measuring; vectors="none" measures while it captures')
+    return run(model, inputs, *arguments, measuring=WhileCapturing(), **options)
 
 
 @dataclass(frozen=True)

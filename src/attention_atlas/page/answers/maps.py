@@ -197,8 +197,9 @@ def find_map(atlas: StoredAtlas, name: str) -> Path:
 
 def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:
     known = set(atlas.heads()["head"])
-    last = max(int(tokens.max(initial=-1)) for tokens in (group.query_tokens, group.key_tokens))
-    if not set(group.heads) <= known or last >= atlas.manifest.tokens:
+    tokens = np.concatenate([group.query_tokens, group.key_tokens])
+    inside = (0 <= tokens) & (tokens < atlas.manifest.tokens)
+    if not set(group.heads) <= known or not inside.all():
         raise StoreError(f"the map {name} is of another atlas; compute it again for this one")
 
 

@@ -198,7 +198,7 @@ def find_map(atlas: StoredAtlas, name: str) -> Path:
 def _check_fits(atlas: StoredAtlas, name: str, group: MapHeads) -> None:
     known = set(atlas.heads()["head"])
     tokens = np.concatenate([group.query_tokens, group.key_tokens])
-    inside = (0 <= tokens) & (tokens < atlas.manifest.tokens)
+    inside = (tokens >= 0) & (tokens < atlas.manifest.tokens)
     if not set(group.heads) <= known or not inside.all():
         raise StoreError(f"the map {name} is of another atlas; compute it again for this one")
 

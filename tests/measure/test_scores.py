@@ -245,3 +245,29 @@ def test_a_folder_that_cannot_be_written_to_is_measured_and_that_is_said(
 def test_vectors_that_are_equal_but_for_rounding_have_no_distance_dot_correlation() -> None:
     count, mean, rounding = np.array(9.0), np.zeros(1), np.array([-1e-9])
     assert np.isnan(MEASURES["distance-dot"].of.value((count, mean, mean, rounding, mean, mean)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 9), st.integers(0, 2**32 - 1))
+def test_quantiles_are_those_of_numpy_without_the_missing(
+    rows: int, columns: int, missing: int, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    values = dice.normal(size=(rows, columns))
+    values[dice.random(values.shape) < missing / 10] = np.nan
+    values[0] = dice.normal(size=columns)  # no column without an answer
+    expected = np.nanquantile(values, [0.025, 0.975], axis=0)
+    assert boot.quantiles(values, [0.025, 0.975]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_many_inputs_added_one_by_one_have_the_interval_of_all_at_once() -> None:
+    values = np.random.default_rng(0).random((150, 4))
+    values[3:9, 1] = np.nan
+    draws = boot.draws(0, tuple(range(150)))
+    together, apart = boot.Mean(4), boot.Mean(4)
+    together.add(values, draws)
+    for number in range(150):
+        apart.add(values[number : number + 1], draws[number : number + 1])
+    expected = together.interval()
+    for got, wanted in zip(apart.interval(), expected, strict=True):
+        assert got == pytest.approx(wanted, rel=150 * float(np.finfo(np.float32).eps))

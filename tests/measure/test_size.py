@@ -296,6 +296,11 @@ def test_the_rows_of_a_long_input_are_drawn_one_of_each_part() -> None:
     assert len(Computing(rows=None).some_rows(1000, 3)) == 1000
 
 
+def test_beyond_8192_tokens_an_input_costs_no_more() -> None:
+    counts = [len(Computing().some_rows(length, 0)) for length in (4096, 8192, 32_768, 131_072)]
+    assert counts == [4096, 4096, 1024, 256]
+
+
 def test_scores_of_drawn_rows_are_the_plain_ones_of_these_rows() -> None:
     n = 90
     stored, tokens = layer_in_memory(n), token_table(n)
@@ -317,7 +322,7 @@ def test_an_atlas_says_how_many_rows_of_long_inputs_were_measured(tmp_path: Any)
     some = Machine(rows=longest - 2)
     drawn = measure_atlas(atlas, progress=False, machine=some)
     assert drawn.options["rows"] == longest - 2 and drawn.options["longer inputs"] == 1
-    said = f"{longest - 2} rows drawn of each longer input"
+    said = f"at most {longest - 2} rows drawn of each longer input"
     assert said in drawn.measures["entropy"]["formula"]
     assert measure_atlas(atlas, progress=False, machine=some).table.equals(drawn.table)
     whole = measure_atlas(atlas, progress=False, machine=Machine(rows=None))

@@ -13,12 +13,13 @@ from attention_atlas.layout.joint import join
 from attention_atlas.layout.looks import Looks, find_looks
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import Neighbours, as_points, find_neighbours
+from attention_atlas.layout.packed import packed_places
 from attention_atlas.layout.plan import Options, Task, made_of_attention
 from attention_atlas.layout.sight import Sight, Sights, read_sight
 from attention_atlas.names.head import Head
 from attention_atlas.store.cores import each
 from attention_atlas.store.files import Array
-from attention_atlas.store.maps import FIGURES, pack
+from attention_atlas.store.maps import FIGURES
 from attention_atlas.store.reader import StoredAtlas
 
 
@@ -64,7 +65,7 @@ def make_chunk(
     places = lay_out(points, options.method, options.dims, near, options.seed)
     inputs = TokenInputs(sights[0][0].query_inputs, sights[0][0].key_inputs)
     figures = fidelity(points, Dots(queries, keys, inputs), sights, places, options.seed)
-    packed, box = pack(places.cpu().numpy())
+    packed, box = packed_places(places)
     fidelities = torch.stack([figures[name] for name in FIGURES], 1).float()
     fidelities[bad] = torch.nan
     return {

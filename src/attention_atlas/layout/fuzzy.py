@@ -8,6 +8,7 @@ to their weight, cut evenly from a random start (systematic sampling).
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -73,9 +74,11 @@ def rounds(graph: Graph, heads: int, seed: torch.Generator) -> Rounds:
     points = (len(graph.start) - 1) // heads
     sums = running(graph)
     total = (sums[graph.start[1:]] - sums[graph.start[:-1]]).view(heads, points) / WHOLE
-    strongest = graph.weight.new_zeros(heads).scatter_reduce_(
-        0, graph.row // points, graph.weight, "amax"
-    )
+    ends = graph.start[points::points].tolist()  # rows are in order, so each head is one piece
+    strongest = torch.stack([
+        graph.weight[first:last].amax() if last > first else graph.weight.new_zeros(())
+        for first, last in pairwise([0, *ends])
+    ])  # fmt: skip
     return Rounds(_turns(graph, sums, seed), total / strongest[:, None])
 
 

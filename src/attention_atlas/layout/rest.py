@@ -24,6 +24,7 @@ from attention_atlas.layout.joint import Joint, join
 from attention_atlas.layout.looks import find_looks
 from attention_atlas.layout.neighbours import as_points
 from attention_atlas.layout.newcomers import AttentionMap
+from attention_atlas.layout.packed import packed_places
 from attention_atlas.layout.place import Known, place
 from attention_atlas.layout.plan import made_of_attention, points_of
 from attention_atlas.layout.sample import Numbers
@@ -39,7 +40,7 @@ from attention_atlas.store.all_places import (
     write_all_places,
 )
 from attention_atlas.store.files import Array
-from attention_atlas.store.maps import SIDES, Float32, Map, MapHeads, pack
+from attention_atlas.store.maps import SIDES, Float32, Map, MapHeads
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.reader import StoredAtlas
 
@@ -237,7 +238,7 @@ def place_head(head_map: HeadMap, path: Path, watch: Watch = lambda done, total:
         places[looked["rows"]] = looked["places"]
     queries, keys = head_map.rows
     places[np.concatenate([queries, sum(head_map.sizes["query"]) + keys])] = head_map.places
-    packed, box = pack(places[None])
+    packed, box = packed_places(torch.from_numpy(places[None]))
     found = AllPlaces(packed[0], box[0])
     write_all_places(target, found, digest)
     journal.sweep()

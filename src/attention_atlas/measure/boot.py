@@ -16,6 +16,7 @@ from attention_atlas.measure.arrays import Bools, Floats
 REPLICAS = 1000
 LEVEL = 0.95
 FEWEST = 3  # inputs that an interval needs
+TOGETHER = 64  # inputs that are added to the replicas in one pass
 
 
 class Sums:
@@ -45,10 +46,20 @@ class Mean:
         self._all = Sums(columns)
         self._sums = np.zeros((REPLICAS, columns))
         self._counts = np.zeros((REPLICAS, columns), np.float32)
+        self._waiting: list[tuple[Floats, Bools, Floats]] = []  # known, finite, draws
 
     def add(self, values: Floats, draws: Floats) -> None:
         """Add values (inputs, columns), NaN: no answer, with draws (inputs, REPLICAS)."""
-        known, finite = self._all.add(values)
+        self._waiting.append((*self._all.add(values), draws))
+        if sum(len(known) for known, _, _ in self._waiting) >= TOGETHER:
+            self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        """Add the inputs that wait to all replicas, which are many megabytes, in one pass."""
+        if not self._waiting:
+            return
+        known, finite, draws = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        self._waiting = []
         self._sums += draws.T @ known
         self._counts += draws.T.astype(np.float32) @ finite.astype(np.float32)
 
@@ -64,10 +75,11 @@ class Mean:
 
     def interval(self, bounds: Floats | None = None) -> tuple[Floats, Floats]:
         """Compute the interval within bounds (columns, 2); returns low and high (columns,)."""
+        self._add_waiting()
         replicas = np.where(self._counts > 0, self._sums / np.maximum(self._counts, 1), np.nan)
         known = np.where(self.counts >= FEWEST, replicas, 0.0)
-        tail = 100 * (1 - LEVEL) / 2
-        low, high = np.nanpercentile(known, [tail, 100 - tail], axis=0)
+        tail = (1 - LEVEL) / 2
+        low, high = quantiles(known, [tail, 1 - tail])
         value = self.value
         wide = np.array([wider(int(count)) for count in self.counts])
         low, high = value + (low - value) * wide, value + (high - value) * wide
@@ -76,6 +88,20 @@ class Mean:
             high = np.maximum(np.minimum(high, bounds[:, 1]), value)
         few = self.counts < FEWEST
         return np.where(few, np.nan, low), np.where(few, np.nan, high)
+
+
+def quantiles(values: Floats, wanted: list[float]) -> Floats:
+    """Compute quantiles of columns (rows, columns) without their NaNs; returns (wanted, columns).
+
+    As `np.nanquantile` does, which loops over the columns in Python.
+    """
+    ordered = np.sort(values, axis=0)  # NaNs last
+    last = np.maximum((~np.isnan(values)).sum(0) - 1, 0)  # (columns,)
+    place = np.asarray(wanted)[:, None] * last
+    below = np.floor(place).astype(np.intp)
+    low = np.take_along_axis(ordered, below, axis=0)
+    high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=0)
+    return np.asarray(low + (high - low) * (place - below))
 
 
 @lru_cache(maxsize=4)  # all layers and heads share the draws of a shard

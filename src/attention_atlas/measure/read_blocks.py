@@ -23,6 +23,7 @@ LARGEST = 1_000_000  # weights at once, a few megabytes
 LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit
 CHANCE_ROWS = 256  # of an input: for the chance of numbers that must be shuffled
 MOST_ROWS = 4096  # of an input; of a longer one, so many are drawn
+MOST_WEIGHTS = 2**25  # of a head and input; of one longer than 8,192 tokens, fewer rows are drawn
 WORTH_A_GPU = 200_000  # weights of an input and layer; below, calls cost more than numbers
 WORTH_A_THREAD = 200_000  # the same: threads wait for each other between calls
 MOST_THREADS = 8  # each holds the vectors of some layers and some blocks
@@ -57,7 +58,8 @@ class Computing:
         """Draw the rows of an input of `count`, one of each of equal parts; returns them sorted."""
         if self.rows is None or count <= self.rows:
             return np.arange(count)
-        edges = np.linspace(0, count, self.rows + 1).astype(np.intp)
+        rows = min(self.rows, max(1, MOST_WEIGHTS // count))
+        edges = np.linspace(0, count, rows + 1).astype(np.intp)
         return np.random.default_rng([seed, count]).integers(edges[:-1], edges[1:])
 
 

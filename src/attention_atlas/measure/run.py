@@ -178,9 +178,9 @@ def drawn_rows(tokens: pd.DataFrame, rows: int | None = MOST_ROWS) -> dict[str, 
 def told(measure: Measure, rows: int | None = None) -> dict[str, str]:
     """Describe a measure in words: title, formula, source, chance and range.
 
-    `rows` is how many are drawn of a longer input; None where all are measured.
+    `rows` is how many at most are drawn of a longer input; None where all are measured.
     """
-    drawn = "" if rows is None else f"; {rows:,} rows drawn of each longer input"
+    drawn = "" if rows is None else f"; at most {rows:,} rows drawn of each longer input"
     return {
         "title": measure.title,
         "formula": f"{measure.formula}{drawn}",

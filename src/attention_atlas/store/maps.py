@@ -76,13 +76,6 @@ class Map:
         raise PickError(f"this layout has no head {head!r}; write it as in L5H1")
 
 
-def pack(places: Float32) -> tuple[npt.NDArray[np.uint16], Float32]:
-    """Return places as uint16 across the box of each head, and the boxes (heads, 2, dims)."""
-    box = np.stack([places.min(1), places.max(1)], 1)  # (heads, 2, dims)
-    wide = np.maximum(box[:, 1:] - box[:, :1], np.finfo(np.float32).tiny)
-    return np.rint((places - box[:, :1]) / wide * LAST).astype(np.uint16), box
-
-
 def write_map(path: Path, layout: Map) -> None:
     arrays: dict[str, Array] = {}
     for name, group in layout.groups.items():

@@ -21,15 +21,22 @@ def sinks_of(mass: Floats, even: Floats | None = None) -> npt.NDArray[np.intp]:
 
     even  what each would get if rows looked evenly at all they see; None: all the same
     """
-    total = float(mass.sum())
-    if len(mass) < 3 or total <= 0:
-        return np.zeros(0, np.intp)
-    share = mass / total
-    same = (
-        np.full(len(mass), 1 / len(mass)) if even is None else even / max(float(even.sum()), 1e-30)
-    )
+    return np.flatnonzero(are_sinks(mass, even))
+
+
+def are_sinks(mass: Floats, even: Floats | None = None) -> npt.NDArray[np.bool_]:
+    """Tell which keys are sinks of each head, bool (…, M), by what each gets (…, M); even (M,)."""
+    total = mass.sum(-1, keepdims=True)
+    if mass.shape[-1] < 3:
+        return np.zeros(mass.shape, bool)
+    share = np.where(total > 0, mass / np.where(total > 0, total, 1), 0)
+    same = 1 / mass.shape[-1] if even is None else even / max(float(even.sum()), 1e-30)
     found = (share >= SINK_SHARE) & (share >= SINK_OVER_EVEN * same)
-    return np.flatnonzero(found & (share >= SINK_TIMES * np.median(share)))
+    some = found.any(-1)  # a median costs more than the rest, and most heads have no such key
+    if some.any():
+        usual = np.median(share[some], axis=-1, keepdims=True)
+        found[some] &= share[some] >= SINK_TIMES * usual
+    return np.asarray(found)
 
 
 def even_mass(seen: npt.NDArray[np.bool_]) -> Floats:

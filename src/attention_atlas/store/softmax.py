@@ -41,11 +41,10 @@ def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, for
     Each logit depends on its query and key alone, so some columns of a row need only their own
     logits and the sum over the whole row.
     """
-    (heads, n, _), (groups, m, _) = query.shape, key.shape
-    shared = key.astype(np.float32)
-    if groups < heads:
-        shared = np.repeat(shared, heads // groups, axis=0)  # (H, M, D)
-    products = np.matmul(query.astype(np.float32), shared.swapaxes(1, 2))
+    (heads, n, width), (groups, m, _) = query.shape, key.shape
+    # The heads of a group as more rows of one product: its keys are not copied for each head.
+    of_group = query.astype(np.float32).reshape(groups, heads // groups * n, width)
+    products = np.matmul(of_group, key.astype(np.float32).swapaxes(1, 2)).reshape(heads, n, m)
     bias, seen = form.added(n, m), form.visible(n, m)
     bias = None if bias is None else bias.astype(np.float32)
     return np.asarray(logits_of(products, scale, softcap, bias, seen))

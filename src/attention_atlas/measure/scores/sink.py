@@ -7,7 +7,7 @@ from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import RowBlock
 from attention_atlas.measure.scores.coverage import all_keys
-from attention_atlas.store.sinks import sinks_of
+from attention_atlas.store.sinks import are_sinks
 
 
 class OnSinks(Accumulator):
@@ -24,8 +24,8 @@ class OnSinks(Accumulator):
     def value(self, state: State) -> Floats:
         received, even = state
         total = received.sum(1)
-        on_sinks = [float(mass[sinks_of(mass, even)].sum()) for mass in received]
-        return np.where(total > 0, np.array(on_sinks) / np.maximum(total, 1e-9), np.nan)
+        on_sinks = np.where(are_sinks(received, even), received, 0).sum(1)
+        return np.where(total > 0, on_sinks / np.maximum(total, 1e-9), np.nan)
 
 
 MEASURE = Measure(

@@ -11,6 +11,7 @@ from attention_atlas.record.prove.layer_errors import STORED_BOUND, worst
 from attention_atlas.record.prove.on_disk import Kept, stored_error
 from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.store import manifest as m
+from attention_atlas.store.cores import each
 from attention_atlas.store.reader import StoredAtlas
 
 
@@ -67,14 +68,15 @@ def with_stored_errors(
     receipt: m.Receipt, atlas: StoredAtlas, trial: Trial, probed: Probed
 ) -> m.Receipt:
     """Return the receipt with the errors of weights read from disk, for the probed inputs."""
-    layers = []
-    for layer in receipt.layers:
-        if layer.exact:
-            layer = replace(
-                layer, stored_error=_stored_error(layer, atlas, trial, probed, receipt.bound)
-            )
-        layers.append(layer)
-    return replace(receipt, layers=tuple(layers))
+
+    def checked(layer: m.LayerReceipt) -> m.LayerReceipt:
+        if not layer.exact:
+            return layer
+        return replace(
+            layer, stored_error=_stored_error(layer, atlas, trial, probed, receipt.bound)
+        )
+
+    return replace(receipt, layers=tuple(each(checked, receipt.layers)))
 
 
 def _stored_error(

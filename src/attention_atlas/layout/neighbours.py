@@ -108,7 +108,7 @@ def largest_by_groups(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """
     count = values.shape[-1] // GROUP
     whole = count * GROUP
-    tops = values[..., :whole].unflatten(-1, (count, GROUP)).amax(-1)
+    tops = values[..., :whole].view(*values.shape[:-1], count, GROUP).amax(-1)
     group = tops.topk(min(k, count), dim=-1, sorted=False).indices
     inside = torch.arange(GROUP, device=values.device)
     place = (group[..., None] * GROUP + inside).flatten(-2)

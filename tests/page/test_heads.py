@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.measure.alike import alike
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.page.answers import heads
 from attention_atlas.page.answers.session import Other
@@ -19,7 +20,7 @@ from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.packing import unpack
 from attention_atlas.store import files
-from attention_atlas.store.scores import write_scores
+from attention_atlas.store.scores import read_scores, write_scores
 from tests import atlases, planted
 from tests.made_once import MadeOnce
 from tests.map_figures import write_figures
@@ -123,7 +124,7 @@ def test_scores_are_read_again_only_when_their_files_have_changed(
 ) -> None:
     atlas = planted.planted(tmp_path / "x.atlas", 3)
     atlas.measure(progress=False)
-    reads, real = [], heads.read_scores
+    reads, real = [], read_scores
 
     def noted(*given: Any) -> Any:
         reads.append(given)
@@ -148,7 +149,7 @@ def test_many_cards_at_once_compare_the_heads_once(
 ) -> None:
     atlas = planted.planted(tmp_path / "x.atlas", 3)
     atlas.measure(progress=False)
-    begun, real = threading.Barrier(2), heads.alike
+    begun, real = threading.Barrier(2), alike
     compared = []
 
     def slow(*given: Any) -> Any:

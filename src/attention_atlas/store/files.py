@@ -83,7 +83,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _explained(path: Path, problem: OSError) -> StoreError:
-    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreError(
             f"the disk is full: {path.name} could not be written to {path.parent}; "
             "free some space and run the same command again to resume"

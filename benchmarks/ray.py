@@ -1,6 +1,6 @@
 """What does a Ray cluster cost on top of this machine alone?
 
-    python -m benchmarks.ray [--sentences 600] [--rounds 3]
+    python -m benchmarks.ray [--sentences 300] [--tokens 300] [--rounds 2]
 
 Ray is started here with two cores. First its parts alone: starting it, starting a worker, one job
 without work, one shard of 128 MiB. Then the same capture, layout and measuring by both engines, in
@@ -31,6 +31,7 @@ from benchmarks.machine import about
 
 RESULTS = Path(__file__).parent / "ray.md"
 SHARD = 128 * 2**20
+Round = dict[str, dict[str, float]]  # side → step → seconds
 SIDES = ("local", "ray, one worker", "ray, two workers", "ray, two workers, shared folder")
 
 
@@ -91,7 +92,7 @@ def apart(ends: list[float]) -> float:
     return (ends[-1] - ends[0]) / (len(ends) - 1)
 
 
-def steps(folder: Path, engine: Engine, texts: list[str]) -> dict[str, float]:
+def steps(folder: Path, engine: Engine, texts: list[str], tokens: int) -> dict[str, float]:
     """Capture, lay out and measure; return the seconds of each."""
     shutil.rmtree(folder, ignore_errors=True)
     times = {}
@@ -103,7 +104,7 @@ def steps(folder: Path, engine: Engine, texts: list[str]) -> dict[str, float]:
     )  # fmt: skip
     atlas = aa.open(folder)
     asked: dict[str, Any] = {"device": "cpu", "progress": False, "engine": engine}
-    times["layout"] = timed(lambda: atlas.layout("umap", tokens=1_000, **asked))
+    times["layout"] = timed(lambda: atlas.layout("umap", tokens=tokens, **asked))
     times["measure"] = timed(lambda: atlas.measure(**asked))
     return times
 
@@ -121,8 +122,9 @@ def sentences(count: int) -> list[str]:
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--sentences", type=int, default=600)
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--sentences", type=int, default=300)
+    arguments.add_argument("--tokens", type=int, default=300)
+    arguments.add_argument("--rounds", type=int, default=2)
     asked = arguments.parse_args()
     torch.set_num_threads(1)
     import ray
@@ -135,27 +137,28 @@ def main() -> None:
         print(alone, flush=True)
         sides = engines(folder / "shared")
         texts = sentences(asked.sentences)
-        rounds = []
+        rounds: list[Round] = []
         for _ in range(asked.rounds):
-            rounds.append({name: steps(folder / name, sides[name], texts) for name in SIDES})
-            print(rounds[-1], flush=True)
+            rounds.append({})
+            for name in SIDES:
+                rounds[-1][name] = steps(folder / name, sides[name], texts, asked.tokens)
+                print(name, rounds[-1][name], flush=True)
         expected = contents(folder / "local")
         same = all(contents(folder / name) == expected for name in SIDES)
         shards = len(aa.open(folder / "local").manifest.shards)
-    write(asked.sentences, shards, alone, rounds, same)
+    write(asked, shards, alone, rounds, same)
 
 
 def write(
-    count: int, shards: int, alone: dict[str, float], rounds: list[dict[str, dict[str, float]]],
-    same: bool,
-) -> None:  # fmt: skip
+    asked: argparse.Namespace, shards: int, alone: dict[str, float], rounds: list[Round], same: bool
+) -> None:
     lines = ["# What a Ray cluster costs", "", f"{about()}, two of them for Ray", ""]
     lines += ["| part | |", "|---|---:|"]
     lines += [f"| {name} | {value:.2f} |" for name, value in alone.items()]
-    lines += ["", f"`builtin:gpt`, {count} sentences in {shards} shards, UMAP of 1,000 tokens a "
-              f"head, all measures; one thread a worker, {len(rounds)} rounds in turns. Median "
-              "seconds, and the median of the ratios to local in its round. Workers start anew "
-              "in each step, and each loads the model."]  # fmt: skip
+    lines += ["", f"`builtin:gpt`, {asked.sentences} sentences in {shards} shards, UMAP of "
+              f"{asked.tokens} tokens a head, all measures; one thread a worker, {len(rounds)} "
+              "rounds in turns. Median seconds, and the median of the ratios to local in its "
+              "round. Workers start anew in each step, and each loads the model."]  # fmt: skip
     lines += ["", "| side | capture | layout | measure |", "|---|---:|---:|---:|"]
     for name in SIDES:
         cells = []

@@ -3,15 +3,15 @@
     python -m benchmarks.sizing        writes the tables into docs/cluster.md
 
 Everything follows from the shapes of models and from rates that were measured, read from the other
-pages of this folder: rows of `real_size.md` (SmolLM2 on two cores; the 7-billion shape on an H200,
-once it was run), `layout.md` and `results/attention-cuda.json`. Without the H200's row its rate is
-assumed, and the page says so.
+pages of this folder: rows of `real_size.md` (SmolLM2 on two cores, the 7-billion shape on an H200),
+`layout.md` and `results/attention-cuda.json`. A capture takes a plain pass, and on top of it a time
+that grows with the bytes it keeps, or with the weights it measures.
 """
 
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -23,7 +23,7 @@ TABLE_BYTES = 12  # of a token in the two tables; 12.8 on the 210 sentences of t
 MAP_POINTS = 10_000  # queries and keys of a map's sample
 CPU_UMAP = 1.62  # seconds a head of 10,000 points on one core: layout.md, Growth
 H200_MEMORY = 139 * 2**30
-ASSUMED = 0.4 * 989e12  # operations a second: 40 % of the H200's peak in bfloat16
+PLAIN, ATLAS, WRITING, CAPTURE, NONE = range(1, 6)  # columns of real_size.md
 
 
 @dataclass(frozen=True)
@@ -75,70 +75,64 @@ class Rates:
 
     worker: str
     operations: float  # of a plain pass
-    capture: float  # times a plain pass, vectors written
+    kept: float  # bytes of vectors that a capture keeps, in the time it takes longer than that
     weight: float | None  # seconds to measure one weight; None: not measured
     umap: float  # seconds a head of 10,000 points
     source: str
 
     def passes(self, shape: Shape, tokens: float) -> float:
         """Return the seconds of a capture that keeps all vectors."""
-        return self.capture * shape.operations(tokens, LENGTH) / self.operations
+        plain = shape.operations(tokens, LENGTH) / self.operations
+        return plain + tokens * shape.vector_bytes / self.kept
 
     def measured(self, shape: Shape, tokens: float) -> float | None:
         """Return the seconds of a capture that measures every input and keeps a sample."""
         if self.weight is None:
             return None
-        return self.passes(shape, tokens) + self.weight * tokens * LENGTH * shape.all_heads
+        plain = shape.operations(tokens, LENGTH) / self.operations
+        return plain + self.weight * tokens * LENGTH * shape.all_heads
 
 
 def writing_rate() -> float:
     """Work out the bytes a second that one process writes, from the longest row."""
-    row = row_of("smollm2-8192", (2, 3))
-    assert row is not None
-    return row[0] * 2**20 / row[1]
+    return read("smollm2-8192", ATLAS) * 2**20 / read("smollm2-8192", WRITING)
 
 
-def row_of(name: str, columns: tuple[int, ...] = (1, 4, 5)) -> list[float] | None:
-    """Read the seconds of a job in real_size.md: plain, capture, vectors none; None: not run."""
+def read(job: str, column: int) -> float:
+    """Return a number of a job in real_size.md, of its last row that has one; NaN if none has.
+
+    The first cell of a row is the job, after a comma there may be notes; the first number of a
+    cell counts.
+    """
+    found = math.nan
     for line in (HERE / "real_size.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if cells[0] == name:
-            found = [re.match(r"[\d.,]+", cells[column]) for column in columns]
-            if all(found):
-                return [float(match[0].replace(",", "")) for match in found if match]
-    return None
+        if cells[0].partition(",")[0] == job:
+            match = re.match(r"\d+(,\d{3})*(\.\d+)?", cells[column])
+            found = float(match[0].replace(",", "")) if match else found
+    return found
 
 
-def rates_from(name: str, shape: Shape, tokens: int, texts: int) -> Rates | None:
-    """Work out the rates of a machine from one row of real_size.md."""
-    row = row_of(name)
-    if row is None:
-        return None
-    plain, capture, none = row
+def rates_from(job: str, shape: Shape, tokens: int, texts: int) -> Rates:
+    """Work out the rates of a machine from a job of real_size.md."""
+    plain, atlas, capture, none = (read(job, column) for column in (PLAIN, ATLAS, CAPTURE, NONE))
     weights = texts * tokens**2 * shape.all_heads
     return Rates(
-        "", shape.operations(texts * tokens, tokens) / plain, capture / plain,
-        max(0.0, none - capture) / weights, 0.0, f"real_size.md, {name}",
+        "", shape.operations(texts * tokens, tokens) / plain, atlas * 2**20 / (capture - plain),
+        None if math.isnan(none) else (none - plain) / weights, 0.0, f"real_size.md, {job}",
     )  # fmt: skip
 
 
 def two_cores() -> Rates:
     found = rates_from("smollm2-991", SMOLLM2, 991, 1)
-    assert found is not None
-    return Rates("two CPU cores", found.operations, found.capture, found.weight, CPU_UMAP / 2,
-                 found.source)  # fmt: skip
+    return replace(found, worker="two CPU cores", umap=CPU_UMAP / 2)
 
 
 def one_h200() -> Rates:
     rounds = json.loads((HERE / "results" / "attention-cuda.json").read_text())
     best = min(one["ties"] + one["umap-2d"] for one in rounds if one["joint"] == "attention")
     found = rates_from("llama-7b", LLAMA7, 560, 16)
-    if found is None:
-        return Rates("one H200", ASSUMED, two_cores().capture, None, best / 144,
-                     "**assumed**, not measured: 40 % of the peak in bfloat16, the ratio of the "
-                     "CPU")  # fmt: skip
-    return Rates("one H200", found.operations, found.capture, found.weight, best / 144,
-                 found.source)  # fmt: skip
+    return replace(found, worker="one H200", umap=best / 144)
 
 
 def size(count: float) -> str:
@@ -186,8 +180,8 @@ def _times(rates: Rates) -> list[str]:
     lines = [
         f"Time of one worker with {rates.worker}, inputs of {LENGTH:,} tokens; divide it by the "
         f"number of workers. Rates: {rates.operations:.2g} operations a second in a plain pass, "
-        f"capture {rates.capture:.2f} times that{weight} ({rates.source}); UMAP of 10,000 points "
-        f"{rates.umap:.2g} s a head.", "",
+        f"then {size(rates.kept)} of vectors a second{weight} ({rates.source}); UMAP of "
+        f"10,000 points {rates.umap:.2g} s a head.", "",
         "| model | tokens | capture, all vectors | capture and measure all, keep a sample | UMAP |",
         "|---|---:|---:|---:|---:|",
     ]  # fmt: skip

@@ -77,6 +77,14 @@ def test_a_process_keeps_what_it_made_between_jobs(engine: Engine) -> None:
     assert len({process for process, _ in got}) <= 2
 
 
+def test_a_killed_process_of_this_machine_is_told_and_what_was_done_is_kept() -> None:
+    done: list[int] = []
+    work = jobs("kill_always", 4, deadly=3)
+    with pytest.raises(AtlasError, match="a worker process was stopped; run the same command"):
+        Local(workers=2).run(work, lambda job, result: done.append(result))
+    assert 3 not in done and len(done) >= 2, "one worker had two jobs before, or both had one"
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("ray")
 def test_a_worker_of_ray_that_dies_is_replaced_and_its_job_done(tmp_path: Path) -> None:

@@ -45,19 +45,23 @@ connections.SLOWEST_REQUEST = float(sys.argv[2])
 device.POINTS_AT_ONCE = 1  # a chunk for each head
 real = run.make_chunk
 run.make_chunk = lambda *asked: time.sleep(0.5) or real(*asked)  # so that it can be interrupted
-files = int(sys.argv[3])
-if files:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-atlases = [StoredAtlas.open(Path(path)) for path in sys.argv[4:]]
+for limit, number in zip((resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE), sys.argv[3:5]):
+    if int(number):
+        resource.setrlimit(limit, (int(number), int(number)))
+atlases = [StoredAtlas.open(Path(path)) for path in sys.argv[5:]]
 launch.serve(atlases, port=0, browser=False, say=lambda line: print(line, flush=True))
 """
 
 
 @contextmanager
 def serving(
-    static: Path, *atlases: Path, slowest: float = 20, files: int = 0
+    static: Path, *atlases: Path, slowest: float = 20, files: int = 0, largest: int = 0
 ) -> "Iterator[tuple[str, subprocess.Popen[str]]]":
-    """A server as a process of its own: its link, and the process."""
+    """A server as a process of its own: its link, and the process.
+
+    files    how many it may have open; 0: as many as this one
+    largest  bytes that a file may have when it is written, as on a disk that is nearly full
+    """
     command = [
         sys.executable,
         "-c",
@@ -65,6 +69,7 @@ def serving(
         str(static),
         str(slowest),
         str(files),
+        str(largest),
         *map(str, atlases),
     ]
     pipe = subprocess.PIPE
@@ -170,6 +175,31 @@ def test_a_full_disk_stops_a_map_in_a_sentence_and_others_are_computed(
     assert full.packet("edges/0/decoder")[1], "what is there can still be looked at"
 
 
+@pytest.mark.full
+def test_a_server_without_room_and_with_a_deleted_atlas_still_serves_the_third(
+    tmp_path: Path, stand_in: Path
+) -> None:
+    """The system itself refuses to write, and a folder is really gone."""
+    for name in ("a", "b", "c"):
+        write(tmp_path / name)
+
+    def told(path: str) -> tuple[int, Any]:
+        answer = httpx.get(url + path, timeout=PATIENCE)
+        return answer.status_code, unpack(answer.content)
+
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    with serving(stand_in, *folders, largest=100) as (url, _):
+        httpx.post(url + "api/compute", json={"method": "pca", "dims": 2}, timeout=PATIENCE)
+        failed = until(lambda: (now := told("api/progress")[1])["state"] == "failed" and now)
+        assert failed["error"] == "the disk is full; free some space on the server, then try again"
+        shutil.rmtree(folders[1])
+        status, gone = told("1/api/edges/0/decoder")
+        assert status == 404 and "a file of this atlas is no longer there" in gone["error"]
+        for path in ("api/edges/0/decoder", "2/api/about", "2/api/edges/0/decoder", "2/api/heads"):
+            assert told(path)[0] == 200
+    assert not list(tmp_path.rglob("*.part")), "what could not be written is not left behind"
+
+
 # An atlas is deleted while it is served -----------------------------------------------------------
 
 
@@ -189,7 +219,7 @@ def test_an_atlas_that_is_deleted_says_so_and_the_others_go_on(
         packet, answered = answers.packet(path)  # what is in memory may still be answered
         assert answered or unpack(packet)["error"], path
     sentence = refused(answers.perform("compute", {"method": "pca", "dims": 2}))
-    assert sentence
+    assert "a cannot be written to" in sentence
     assert others.packet("about")[1] and others.packet("edges/1/decoder")[1]
     assert others.packet("heads")[1]
 
@@ -225,6 +255,55 @@ def test_a_model_that_runs_out_of_memory_says_so_and_the_next_edit_runs(
             assert said.startswith("there is not enough memory for this; try a shorter input")
         assert other.packet("edges/0/encoder")[1]
     assert answers.perform("edit", body)[1]
+
+
+LITTLE_MEMORY = """
+import json, resource, sys
+from pathlib import Path
+import attention_atlas as aa
+from attention_atlas.page.live.answers import make_answers
+from attention_atlas.page.live.model import LiveModel
+from attention_atlas.page.wire.packing import unpack
+from tests.atlases import word_tokenizer
+import torch, transformers
+torch.manual_seed(0)
+config = transformers.GPT2Config(
+    vocab_size=20, n_embd=64, n_layer=2, n_head=8, n_positions=6000, bos_token_id=1, eos_token_id=1,
+    attn_implementation="eager",
+)
+model = transformers.GPT2LMHeadModel(config).eval()
+text = "she sees the small elephant"
+atlas = aa.capture(model, [text], tokenizer=word_tokenizer(), progress=False)
+other = aa.open(Path(sys.argv[1]))
+answers, others = make_answers([atlas, other], [LiveModel(model, word_tokenizer()), None])
+edit = {"input": 0, "edits": [aa.ablate("L0H0").to_json()]}
+assert answers.perform("edit", edit)[1]  # what is imported late is there now
+assert answers.perform("add", {"text": text})[1]
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + 400_000_000
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+long, done = answers.perform("add", {"text": " ".join(["she"] * 4000)})
+print(json.dumps({
+    "long": [done, unpack(long).get("error")],
+    "after": [answers.perform("edit", edit)[1], answers.perform("add", {"text": text})[1]],
+    "other": others.packet("edges/0/decoder")[1],
+}))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited on Linux only")
+def test_a_model_that_really_runs_out_of_memory_says_so_and_goes_on(tmp_path: Path) -> None:
+    """4,000 tokens need 512 MB a layer for their weights alone, and 400 MB are left."""
+    write(tmp_path / "x.atlas")
+    command = [sys.executable, "-c", LITTLE_MEMORY, str(tmp_path / "x.atlas")]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=root)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    sentence = told["long"][1]
+    assert not told["long"][0] and "not enough memory" in sentence, sentence
+    assert told["after"] == [True, True] and told["other"]
 
 
 def test_a_packet_that_runs_out_of_memory_says_so(

@@ -1,18 +1,26 @@
 """Scores, cards and heads alike as the page gets them."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import attention_atlas as aa
+from attention_atlas.measure.alike import alike
 from attention_atlas.measure.run import measure_atlas
+from attention_atlas.page.answers import heads
 from attention_atlas.page.answers.session import Other
 from attention_atlas.page.hosts.export import page_pieces
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.about import Neighbour
 from attention_atlas.page.wire.packing import unpack
+from attention_atlas.store import files
+from attention_atlas.store.scores import read_scores, write_scores
 from tests import atlases, planted
 from tests.made_once import MadeOnce
 from tests.map_figures import write_figures
@@ -109,3 +117,49 @@ def test_a_page_that_asks_for_heads_writes_nothing(tmp_path: Path) -> None:
         packet, fine = page.packet(path)
         assert fine, unpack(packet)
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
+
+
+def test_scores_are_read_again_only_when_their_files_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atlas = planted.planted(tmp_path / "x.atlas", 3)
+    atlas.measure(progress=False)
+    reads, real = [], read_scores
+
+    def noted(*given: Any) -> Any:
+        reads.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(heads, "read_scores", noted)
+    monkeypatch.setattr(files, "OLD", 0)  # files of this moment count as settled
+    answers = Answers(atlas)
+    for head in ("L0H0", "L0H1", "L0H2"):
+        assert answers.packet(f"card/{head}")[1]
+    assert len(reads) == 1
+    scores = atlas.measure(progress=False)
+    write_scores(atlas.path, atlas.manifest, replace(scores, kinds=scores.kinds.assign(sink=0.5)))
+    assert unpack(answers.packet("card/L0H3")[0])["sink"] == 0.5
+    assert len(reads) == 2
+    (atlas.path / "scores.parquet").write_bytes(b"damaged")
+    assert "damaged" in unpack(answers.packet("card/L0H4")[0])["error"]
+
+
+def test_many_cards_at_once_compare_the_heads_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atlas = planted.planted(tmp_path / "x.atlas", 3)
+    atlas.measure(progress=False)
+    begun, real = threading.Barrier(2), alike
+    compared = []
+
+    def slow(*given: Any) -> Any:
+        compared.append(given)
+        with suppress(threading.BrokenBarrierError):
+            begun.wait(0.5)  # a second one would come in now
+        return real(*given)
+
+    monkeypatch.setattr(heads, "alike", slow)
+    answers = Answers(atlas)
+    with ThreadPoolExecutor(3) as threads:
+        cards = list(threads.map(answers.packet, [f"card/L0H{head}" for head in range(3)]))
+    assert all(answered for _, answered in cards) and len(compared) == 1

@@ -1,5 +1,6 @@
 """Is damage noticed, wherever it is, and refused by a sentence?"""
 
+import errno
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import attention_atlas as aa
-from attention_atlas.store import files, tensor_file
+from attention_atlas.store import files, lock, tensor_file
 from attention_atlas.store.lock import locked
 from attention_atlas.store.parts import Contents, Journal
 from attention_atlas.store.tensor_file import TensorFile
@@ -164,6 +165,41 @@ def test_two_captures_into_one_folder_are_told_apart_by_a_lock(tmp_path: Path) -
     with locked(folder), pytest.raises(aa.StoreError, match="another capture is writing into"):
         aa.capture("builtin:gpt", "A cat.", path=folder, progress=False)
     assert not folder.exists()  # nothing is left of a capture that wrote nothing
+
+
+class LikeWindows:
+    """The locks of Windows, played by those of this system."""
+
+    LK_NBLCK = 2
+
+    @classmethod
+    def locking(cls, descriptor: int, mode: int, count: int) -> None:
+        fcntl = pytest.importorskip("fcntl")
+        assert (mode, count) == (cls.LK_NBLCK, 1)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(errno.EACCES, "Permission denied") from None
+
+
+def test_windows_has_a_lock_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "fcntl", None)
+    monkeypatch.setattr(lock, "msvcrt", LikeWindows)
+    folder = tmp_path / "x.atlas"
+    with locked(folder):
+        with pytest.raises(aa.StoreError, match="another capture is writing into"), locked(folder):
+            raise AssertionError("both hold it")
+        assert (folder / lock.LOCK).exists()
+    assert not folder.exists()
+    with locked(folder):
+        pass
+
+
+def test_a_system_without_locks_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "fcntl", None)
+    monkeypatch.setattr(lock, "msvcrt", None)
+    with locked(tmp_path / "x.atlas"), locked(tmp_path / "x.atlas"):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """What can this device do, and how many heads fit it at once?"""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib.util import find_spec
 
 import torch
 
+from attention_atlas.models.threads import torch_threads
 from attention_atlas.names.errors import InputError
 
 KNOWN = ("cpu", "cuda")
@@ -51,10 +52,5 @@ def heads_at_once(heads: int, points: int, neighbours: int, device: torch.device
 @contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
     """Use one thread on a CPU: for such small pieces, waiting threads cost more than they give."""
-    before = torch.get_num_threads()
-    if device.type == "cpu":
-        torch.set_num_threads(1)
-    try:
+    with torch_threads(1) if device.type == "cpu" else nullcontext():
         yield
-    finally:
-        torch.set_num_threads(before)

@@ -1,10 +1,14 @@
 """What is known of one head?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from attention_atlas.measure.alike import HeadsAlike
 from attention_atlas.measure.anomalies import anomalies
+from attention_atlas.measure.arrays import Floats
 from attention_atlas.names.errors import PickError
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
@@ -36,9 +40,12 @@ def card(atlas: StoredAtlas, scores: Scores, head: str, similar: HeadsAlike | No
     twins = (
         {} if similar is None or head not in similar.heads else {head: similar.nearest(head, 1)[0]}
     )
-    sentences = [anomaly.sentence for anomaly in anomalies(scores, twins) if anomaly.head == head]
+    own = replace(scores, table=rows)  # the others are not looked at: a page asks for many cards
+    sentences = [anomaly.sentence for anomaly in anomalies(own, twins)]
+    values = _by_measure(scores)
+    known = [_score(scores, row, values[row["measure"]]) for row in rows.to_dict("records")]
     return Card(
-        head, kind, [_score(scores, row) for row in rows.to_dict("records")], sentences,
+        head, kind, known, sentences,
         similar.nearest(head) if twins and similar is not None else [], telling,
         _relations(atlas, head),
     )  # fmt: skip
@@ -53,8 +60,14 @@ def _relations(atlas: StoredAtlas, head: str) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
 
 
-def _score(scores: Scores, row: dict[Any, Any]) -> dict[str, Any]:
-    others = scores.table[scores.table["measure"] == row["measure"]]["value"]
+def _by_measure(scores: Scores) -> dict[str, Floats]:
+    """Return the values of all heads, by measure."""
+    codes, names = pd.factorize(scores.table["measure"])
+    values = scores.table["value"].to_numpy(np.float64)
+    return {str(name): values[codes == code] for code, name in enumerate(names)}
+
+
+def _score(scores: Scores, row: dict[Any, Any], others: Floats) -> dict[str, Any]:
     words = scores.measures[row["measure"]]
     return {
         **row, "title": words["title"], "formula": words["formula"], "source": words["source"],

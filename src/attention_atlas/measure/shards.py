@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from threadpoolctl import threadpool_limits
-
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.input_meter import InputMeter, Numbers
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.read_blocks import ALL_CORES, Machine
 from attention_atlas.measure.tokens import TokenTable, what_shows
+from attention_atlas.models.threads import matrix_threads
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
@@ -77,7 +76,7 @@ class Meter:
         count = 0
         # The threads are ours: those of the matrix library would wait for each other, and spin.
         with (
-            threadpool_limits(1, "blas"),
+            matrix_threads(1),
             ThreadPoolExecutor(self._threads(number)) as threads,
         ):
             together = self._together(number)

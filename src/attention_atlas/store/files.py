@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ from attention_atlas.store.seal import (
 from attention_atlas.store.stream import FileStream, one_ahead
 
 Array = npt.NDArray[Any]
+OLD = 2_000_000_000  # ns: a file written later than so before may change within one tick of mtime
 SEAL = "seal"  # the key of a seal in JSON and in metadata
 # What a damaged or hostile file makes the libraries that read it raise.
 DAMAGE = (
@@ -81,7 +83,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def _explained(path: Path, problem: OSError) -> StoreError:
-    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreError(
             f"the disk is full: {path.name} could not be written to {path.parent}; "
             "free some space and run the same command again to resume"
@@ -208,6 +210,20 @@ def exists(path: Path) -> bool:
         return path.exists()
     except (OSError, ValueError):
         return False
+
+
+def state_of(about: os.stat_result) -> tuple[int, int, int]:
+    """Return what changes when a file is replaced or written to: inode, size, time."""
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def settled_state(path: Path) -> tuple[int, int, int] | None:
+    """Return the state of a file; None if there is none, or it was written just now."""
+    try:
+        state = state_of(path.stat())
+    except (OSError, ValueError):
+        return None
+    return state if time.time_ns() - state[2] > OLD else None
 
 
 def open_plain(path: Path) -> int:

@@ -16,6 +16,10 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # all others
+    msvcrt = None  # type: ignore[assignment]
 
 LOCK = "capture.lock.part"
 
@@ -29,9 +33,11 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         if lock is not None:
-            with suppress(OSError):
-                (folder / LOCK).unlink()
+            if fcntl is not None:  # while it is held, or that of another would be deleted
+                _delete(folder / LOCK)
             os.close(lock)
+            if fcntl is None:  # Windows deletes no open file, neither ours nor that of another
+                _delete(folder / LOCK)
         if created:
             with suppress(OSError):  # not empty: it has what was captured
                 folder.rmdir()
@@ -39,16 +45,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _take(folder: Path) -> int | None:
     """Return the descriptor that holds the lock; None where there are no locks."""
-    if fcntl is None:
-        return None
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:  # what writes into the folder says why it cannot
             return None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _hold(lock)
         except BlockingIOError:
             os.close(lock)
             raise StoreError(
@@ -61,6 +65,24 @@ def _take(folder: Path) -> int | None:
         if _is_same(folder / LOCK, lock):
             return lock
         os.close(lock)  # the one who held it has just deleted it
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _hold(lock: int) -> None:
+    """Lock an open file; raise a BlockingIOError if another holds it, an OSError if none can."""
+    if fcntl is not None:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    elif msvcrt is not None:
+        try:
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        except PermissionError as problem:
+            raise BlockingIOError(*problem.args) from None
+    else:
+        raise OSError("this system has no locks")
 
 
 def _is_same(path: Path, lock: int) -> bool:

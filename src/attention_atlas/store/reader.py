@@ -7,10 +7,10 @@ weights; all other methods that return weights call it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -504,6 +504,19 @@ class StoredAtlas:
         if any(stored.counts) and not stored.has("weights"):
             self._need(stored, "query", "key")
         return stored
+
+    def layers_of(
+        self, inputs: Iterable[int], head: str | Head
+    ) -> list[tuple[StoredLayer, list[int]]]:
+        """Return the layer of a head in each shard that holds some inputs, with those inputs."""
+        tower, layer, _ = self._find(head)
+        found = []
+        for number, own in groupby(sorted(inputs), self._shard_number):
+            stored = self._shard_layer(number, tower, layer)
+            if not stored.has("weights"):
+                self._need(stored, "query", "key")
+            found.append((stored, list(own)))
+        return found
 
     def _stored(self, input: int, tower: Tower, layer: Layer) -> StoredLayer:
         """Return a layer of the shard that holds an input."""

@@ -190,6 +190,26 @@ class StoredLayer:
             layer.width, layer.value_width,
         )  # fmt: skip
 
+    def alike_weights(self, inputs: Sequence[int], head: int, rows: int) -> Float32:
+        """Return the weights (I, R, M) of a head's first rows, of inputs that are `alike`.
+
+        They are computed as one, as if they were heads of one input: a call for each short input
+        costs more than its numbers.
+        """
+        heads, blocks = np.array([head]), np.array([self._blocks(i).start for i in inputs])
+        n, m = rows, int(self.table[blocks[0], 2])
+        starts = self._starts[blocks]  # (I, 3)
+        queries = (starts[:, :1] + np.arange(n)).reshape(-1)
+        keys = (starts[:, 1:2] + np.arange(m)).reshape(-1)
+        share, sink = self.layer.heads // self.layer.groups, self.sink(heads)
+        return softmax.weights(
+            self._read("query", heads, queries).reshape(len(inputs), n, -1),
+            self._read("key", heads // share, keys).reshape(len(inputs), m, -1),
+            scale=self.layer.scale, softcap=self.layer.softcap,
+            sink=None if sink is None else np.repeat(sink, len(inputs)),
+            form=self.form(int(blocks[0]), heads, np.arange(n)),
+        )  # fmt: skip
+
     def sink(self, heads: Ints) -> Array | None:
         """Return the logits of the sinks of some heads, (H,), or None if there are none."""
         return self.tensors.tensor(f"{self._stem}.sink")[heads] if self.layer.sink else None

@@ -38,7 +38,6 @@ SPAN = 16 * CHUNK  # bytes of a file that one thread compares with its checksum
 _PIECE = 2**18  # bytes read at once for a checksum; a first read into 4 MiB takes 50 ms more
 WORTH_A_READ = 2**14  # bytes; of shorter runs, a tensor is read whole and cut
 _OPEN_FILES = 64  # kept open; an atlas may have thousands, a process about a thousand
-_OLD = 2_000_000_000  # ns: a file written later than so before may change within one tick of mtime
 _reading = Lock()  # only where a system has no pread
 
 
@@ -255,7 +254,7 @@ class TensorFile:
         sums = each(lambda span: self._block_sums(file, span, zeros_at), spans)
         if checksum_of_blocks(chain.from_iterable(sums)) != checksum:
             raise StoreError(f"{self.path} is damaged: its checksum does not match; {self._todo}")
-        if time.time_ns() - self._state[2] > _OLD:
+        if time.time_ns() - self._state[2] > files.OLD:
             with _lock:
                 _verified[key] = None
 
@@ -319,8 +318,7 @@ def _zero(block: memoryview, place: int) -> None:
 
 def _state(number: int) -> tuple[int, ...]:
     """Return what changes when an open file is replaced or written to: inode, size, time."""
-    about = os.fstat(number)
-    return about.st_ino, about.st_size, about.st_mtime_ns
+    return files.state_of(os.fstat(number))
 
 
 def _read_at(number: int, target: memoryview, start: int) -> int:

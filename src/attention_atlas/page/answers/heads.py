@@ -20,13 +20,17 @@ from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import heads as wire
 from attention_atlas.page.wire.constants import NO_KIND
+from attention_atlas.store import files
 from attention_atlas.store.map_scores import map_scores
 from attention_atlas.store.reader import StoredAtlas
-from attention_atlas.store.scores import Scores, read_scores
+from attention_atlas.store.scores import KINDS as KINDS_FILE
+from attention_atlas.store.scores import SCORES, Scores, read_scores
 
 SMALL = 10_000  # heads × inputs that are measured while a person waits, in seconds
 _measuring = Lock()  # a page asks for scores and similar heads at the same time
+_comparing = Lock()  # many pages open a card at the same time
 _alike: WeakKeyDictionary[StoredAtlas, HeadsAlike] = WeakKeyDictionary()
+_read: WeakKeyDictionary[StoredAtlas, tuple[object, Scores]] = WeakKeyDictionary()
 
 
 def can_measure(atlas: StoredAtlas) -> bool:
@@ -44,7 +48,7 @@ def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
     with _measuring:
-        scores = known_scores(subject)
+        scores = _known(subject)
         if scores is not None:
             return subject, scores
         if not can_measure(subject):
@@ -53,6 +57,20 @@ def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
                 f"{subject.path.name}"
             )
         return subject, measure_atlas(subject, progress=False, keep=False)
+
+
+def _known(atlas: StoredAtlas) -> Scores | None:
+    """Return the scores of an atlas, read again only when their files have changed."""
+    states = [files.settled_state(atlas.path / name) for name in (SCORES, KINDS_FILE)]
+    kept = _read.get(atlas)
+    if kept is not None and kept[0] == states:
+        return kept[1]
+    scores = read_scores(atlas.path, atlas.manifest)
+    if scores is None:
+        return known_scores(atlas)
+    if None not in states:
+        _read[atlas] = states, scores
+    return scores
 
 
 def head_scores(subject: Subject) -> wire.HeadScores:
@@ -105,9 +123,10 @@ def alike_heads(subject: Subject) -> wire.AlikeHeads:
 
 
 def _similar(atlas: StoredAtlas) -> HeadsAlike:
-    if atlas not in _alike:
-        _alike[atlas] = alike(atlas)
-    return _alike[atlas]
+    with _comparing:
+        if atlas not in _alike:
+            _alike[atlas] = alike(atlas)
+        return _alike[atlas]
 
 
 def head_card(subject: Subject, name: str) -> wire.HeadCard:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
+from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.maps import map_files
 from attention_atlas.page.answers.moved import view_as
 from attention_atlas.page.answers.saving import Saving
@@ -20,6 +21,7 @@ from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import maps as wire
 from attention_atlas.page.wire.constants import UNIT
 from attention_atlas.store.contributions import CONTRIBUTION
+from attention_atlas.store.first_rows import sum_of_first_rows
 from attention_atlas.store.head_weights import without_keys
 from attention_atlas.store.pyramids import MOST_WITHOUT
 from attention_atlas.store.reader import StoredAtlas
@@ -46,22 +48,36 @@ def mean_pattern(
     most = min(len(known), INPUTS if without == NOTHING else INPUTS_READ_WHOLE)
     numbers = known[np.unique(np.linspace(0, len(known) - 1, most).astype(int))]
     tower = head.tower or subject.towers[0].name
-    total = np.zeros((POSITIONS, POSITIONS))
+    total, alone = _sum_together(subject, numbers, head, how, without)
     reached = np.zeros(POSITIONS, np.uint32)
     longest = wide = 0
     for number in numbers.tolist():
         _, rows, columns = subject.shape(number, head.layer, head.tower)
         n, m = min(rows, POSITIONS), min(columns, POSITIONS)
+        reached[:n] += 1
+        longest, wide = max(longest, rows), max(wide, columns)
+        if number not in alone:
+            continue
         gone = sinks(subject, number, tower).sinks if without == SINKS else []
         keys = [sink.position for sink in gone[:MOST_WITHOUT]]
         total[:n, :m] += _first_rows(subject, number, head, (n, m), how, keys)
-        reached[:n] += 1
-        longest, wide = max(longest, rows), max(wide, columns)
     n, m = min(longest, POSITIONS), min(wide, POSITIONS)
     mean = total[:n, :m] / np.maximum(np.abs(total[:n, :m]).sum(1, keepdims=True), 1e-12)
     signed = how == CONTRIBUTION
     packed = mean.astype(np.float32) if signed else np.rint(mean * UNIT).astype(np.uint16)
     return wire.MeanPattern(str(head), len(numbers), longest, reached[:n], packed)
+
+
+def _sum_together(
+    subject: Subject, numbers: npt.NDArray[np.intp], head: Head, how: str, without: str
+) -> tuple[npt.NDArray[np.float64], set[int]]:
+    """Return the sum of the first weights of inputs that can be read together, and the others."""
+    base = subject.base if isinstance(subject, Grown) else subject
+    if how != WEIGHTS or without != NOTHING or not isinstance(base, StoredAtlas):
+        return np.zeros((POSITIONS, POSITIONS)), set(numbers.tolist())
+    stored = numbers < base.manifest.inputs
+    total = sum_of_first_rows(base, numbers[stored].tolist(), head, POSITIONS)
+    return total, set(numbers[~stored].tolist())
 
 
 def _first_rows(

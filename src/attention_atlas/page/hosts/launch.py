@@ -12,6 +12,7 @@ from functools import partial
 import uvicorn
 from fastapi import FastAPI
 
+from attention_atlas.models.threads import beside_others, matrix_threads
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.app import make_app
@@ -101,6 +102,7 @@ def _prepared(
     ending = ExitStack()
     ending.callback(listener.close)
     ending.enter_context(few_lines())
+    ending.enter_context(matrix_threads(beside_others()))
     ending.callback(partial(_stop_work, app))
     return uvicorn.Server(config), listener, _link(guard, listener), ending
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attention_atlas.models.threads import beside_others, torch_threads
 from attention_atlas.names.errors import AtlasError
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire.lab import EditProof, EditProofs
@@ -58,7 +59,8 @@ class ReceiptRun:
         shortest = int(np.bincount(self.atlas.tokens()["input"]).argmin())
         with self.model.held() as loaded:
             item = encode_stored(self.atlas, shortest, loaded)
-        return edit_receipt(loaded, [item], watch=self._note)
+        with torch_threads(beside_others()):
+            return edit_receipt(loaded, [item], watch=self._note)
 
     def _note(self, check: "EditCheck", total: int) -> None:
         if self._stop.is_set():

@@ -17,7 +17,7 @@ _FILES = (errno.EMFILE, errno.ENFILE)
 def in_words(problem: BaseException) -> AtlasError | None:
     """Return an error of ours for a problem that can be explained; None for any other."""
     if isinstance(problem, AtlasError):
-        return problem
+        return _of_cause(problem) or problem
     if is_out_of_memory(problem):
         return ModelError(
             "there is not enough memory for this; try a shorter input or fewer at once, or start "
@@ -37,3 +37,15 @@ def in_words(problem: BaseException) -> AtlasError | None:
     if problem.errno is None:
         return None
     return StoreError(f"a file of this atlas cannot be used: {problem.strerror}")
+
+
+def _of_cause(problem: AtlasError) -> AtlasError | None:
+    """Return the sentence for what made the system fail, which ours tells for a command line.
+
+    There it names folders, and advises to run the same command again.
+    """
+    cause = problem.__cause__
+    told = isinstance(cause, OSError) and cause.errno in (*_FULL, *_GONE)
+    if cause is not None and (told or is_out_of_memory(cause)):
+        return in_words(cause)
+    return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention_atlas.models.exclusive import EXCLUSIVE
+from attention_atlas.models.threads import beside_others, torch_threads
 from attention_atlas.names.errors import AtlasError, InputError, ModelError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.wire.constants import LONGEST_TEXT
@@ -43,9 +44,11 @@ class LiveModel:
 
     @contextmanager
     def held(self) -> "Iterator[Loaded]":
-        """Give the model, loaded, to one thread at a time."""
+        """Give the model, loaded, to one thread at a time; torch leaves a core to the others."""
         with self._reading:
-            yield self._loaded
+            loaded = self._loaded
+            with torch_threads(beside_others()):
+                yield loaded
 
     @property
     def predicts(self) -> Predicts:

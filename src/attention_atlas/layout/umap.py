@@ -25,6 +25,7 @@ from attention_atlas.layout.attended import AttentionGraph
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.fuzzy import Rounds, memberships, rounds
 from attention_atlas.layout.graph import Graph, symmetric
+from attention_atlas.layout.likeness import towards_like
 from attention_atlas.layout.looks import LookForce
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.neighbours import Neighbours
@@ -42,6 +43,9 @@ PULL, JOINED_PULL = 0.5, 0.25  # of its weight, what a point feels in one step a
 LOOK_EVERY = 2  # epochs
 LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
+LIKE_FROM = 0.3  # points are drawn to where their like stand once the rate has fallen to this
+LIKE_EVERY = 2  # looks
+LIKE_BY = 0.5  # share of the way
 EAGER = (1.25, 0.2)  # how much sharper rows are, what settled rows feel
 
 
@@ -65,7 +69,8 @@ def lay_out(
     start = _start(begin, numbers)[:, order]
     graph = near.graph if isinstance(near, AttentionGraph) else _nearest_graph(near)
     gaze = joined.gaze.eager(*EAGER) if joined else None
-    course = Course(rounds(graph, heads, numbers), crowds, epochs, gaze)
+    kin = joined.kin if joined else ()
+    course = Course(rounds(graph, heads, numbers), crowds, epochs, gaze, kin)
     moved = _settle(start, _shuffled(course, order), numbers)
     places = torch.empty_like(start)
     places[:, order] = moved
@@ -104,6 +109,7 @@ class Course:
     crowds: tuple[int, ...]  # sizes; a point pushes only points of its own crowd
     for_epochs: int
     gaze: LookForce | None
+    kin: tuple[Tensor, ...] = ()  # what the points of each crowd are like: (heads, points, width)
 
     @cached_property
     def parts(self) -> int:
@@ -132,11 +138,18 @@ class Course:
     def looks_after(self, step: int) -> bool:
         return self.gaze is not None and step % self.pause == 0
 
-    def look(self, axes: Tensor, rate: float) -> Tensor:
-        """Get how far looking moves places (dims, heads, points); returns the same shape."""
+    def looked(self, axes: Tensor, step: int, rate: float) -> Tensor:
+        """Get where places (dims, heads, points) are after looking; the same shape.
+
+        Near the end points go towards their like first; looking then mends what that took away.
+        """
         assert self.gaze is not None
+        if rate < LIKE_FROM and step % (LIKE_EVERY * self.pause) == 0:
+            crowds = zip(axes.split(self.crowds, 2), self.kin, strict=True)
+            ways = [towards_like(places, vectors) for places, vectors in crowds]
+            axes = torch.add(axes, torch.cat(ways, 2), alpha=LIKE_BY)
         moved = self.gaze.step(axes.view(len(axes), -1), LOOK * max(LOOK_LAST, rate))
-        return moved.view_as(axes)
+        return axes + moved.view_as(axes)
 
 
 def _shuffled(course: Course, order: Tensor) -> Course:
@@ -148,7 +161,9 @@ def _shuffled(course: Course, order: Tensor) -> Course:
     first = torch.arange(heads, device=order.device)[:, None] * len(order)
     rows, to = (order + first).view(-1), (place + first).view(-1)
     moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
-    return Course(moved, course.crowds, course.for_epochs, gaze.renumbered(to) if gaze else None)
+    kin = torch.cat(course.kin, 1)[:, order].split(course.crowds, 1) if course.kin else ()
+    seen = gaze.renumbered(to) if gaze else None
+    return Course(moved, course.crowds, course.for_epochs, seen, kin)
 
 
 def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
@@ -168,7 +183,7 @@ def _settle(places: Tensor, course: Course, numbers: torch.Generator) -> Tensor:
         force += _all_pushed(axes, shift, course)
         axes = torch.addcmul(axes, force, pace, value=rate)
         if course.looks_after(step):
-            axes += course.look(axes, rate)
+            axes = course.looked(axes, step, rate)
     return axes.permute(1, 2, 0)
 
 
@@ -182,8 +197,8 @@ def _settle_fused(
         umap_step(places, course.around.at(step), shifts[step], pace, rate, course, spare)
         places, spare = spare, places
         if course.looks_after(step):
-            look = course.look(places.permute(2, 0, 1).contiguous(), rate)
-            places += look.permute(1, 2, 0)
+            axes = course.looked(places.permute(2, 0, 1).contiguous(), step, rate)
+            places = axes.permute(1, 2, 0).contiguous()
     return places
 
 

@@ -33,6 +33,8 @@ def can_measure(atlas: StoredAtlas) -> bool:
     """Tell whether heads can be shown: scores are stored, or can be measured in seconds."""
     if known_scores(atlas) is not None:
         return True
+    if atlas.manifest.holes:
+        return False
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * atlas.manifest.inputs > SMALL:
         return False
@@ -47,6 +49,8 @@ def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
         scores = known_scores(subject)
         if scores is not None:
             return subject, scores
+        if subject.manifest.holes:
+            raise PickError(subject.manifest.holes)
         if not can_measure(subject):
             raise PickError(
                 f"{subject.path.name} is not measured yet; run: attention-atlas measure "

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.atlas import Atlas
+from attention_atlas.names.arguments import several
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.answers.read_attention import as_array
 from attention_atlas.store import softmax
@@ -228,7 +229,7 @@ def _texts(tokens: Sequence[Any], pattern: Array) -> list[list[str]]:
     given = list(tokens)
     if not given:
         raise InputError("tokens are empty; give what model.to_str_tokens returns")
-    texts = [given] if isinstance(given[0], str) else [list(one) for one in given]
+    texts = [given] if isinstance(given[0], str) else [several(one, "tokens") for one in given]
     if not all(isinstance(text, str) for one in texts for text in one):
         raise InputError("tokens are no texts; give what model.to_str_tokens returns")
     if len(texts) != len(pattern):

@@ -48,6 +48,11 @@ if TYPE_CHECKING:
         text_view,
     )
     from attention_atlas.record.prove.check import check
+    from attention_atlas.ways.bertviz import from_bertviz
+    from attention_atlas.ways.headvis_read import from_headvis
+    from attention_atlas.ways.headvis_write import to_headvis
+    from attention_atlas.ways.plain_arrays import to_arrays
+    from attention_atlas.ways.transformer_lens import from_transformer_lens
 
 __all__ = [
     "Atlas",
@@ -65,6 +70,9 @@ __all__ = [
     "classify",
     "compare",
     "edit",
+    "from_bertviz",
+    "from_headvis",
+    "from_transformer_lens",
     "head_view",
     "heads_view",
     "image_view",
@@ -82,6 +90,8 @@ __all__ = [
     "ray",
     "scale",
     "text_view",
+    "to_arrays",
+    "to_headvis",
 ]
 
 # Where each public name lives (without a name: the module itself); loaded when first asked for, so
@@ -102,6 +112,9 @@ _HOMES = {
     "classify": ("measure.kinds", "classify"),
     "compare": ("measure.compare", "compare"),
     "edit": ("edits.apply", "edit"),
+    "from_bertviz": ("ways.bertviz", "from_bertviz"),
+    "from_headvis": ("ways.headvis_read", "from_headvis"),
+    "from_transformer_lens": ("ways.transformer_lens", "from_transformer_lens"),
     "head_view": ("page.hosts.views", "head_view"),
     "map_view": ("page.hosts.views", "map_view"),
     "matrix_view": ("page.hosts.views", "matrix_view"),
@@ -119,6 +132,8 @@ _HOMES = {
     "ray": ("ray", ""),
     "scale": ("edits.scale", "scale"),
     "text_view": ("page.hosts.views", "text_view"),
+    "to_arrays": ("ways.plain_arrays", "to_arrays"),
+    "to_headvis": ("ways.headvis_write", "to_headvis"),
 }
 
 

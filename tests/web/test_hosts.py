@@ -1,15 +1,9 @@
 """The three hosts of the page: a server, a file with the network cut, a real JupyterLab."""
 
-import json
 import re
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,6 +15,7 @@ import attention_atlas as aa
 from attention_atlas.page.hosts.view_object import View
 from tests.web.conftest import EVIL, PATIENCE, SIZE
 from tests.web.maps import eventually, painted
+from tests.web.notebooks import jupyter, notebook
 
 
 def _saved(subject: Any, folder: Path, **options: Any) -> Path:
@@ -224,31 +219,8 @@ def test_a_token_with_markup_does_nothing_and_is_shown_as_text(
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A JupyterLab of its own, with nobody's settings."""
     folder = tmp_path_factory.mktemp("lab")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = [
-        f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--no-browser", "--allow-root",
-        "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}",
-        "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.expose_app_in_browser=True",
-    ]  # fmt: skip
-    places = {name: str(folder / ".home") for name in ("HOME", "JUPYTER_CONFIG_DIR", "IPYTHONDIR")}
-    import os
-
-    with (folder / "lab.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options], stdout=log, stderr=log,
-            env={**os.environ, **places},
-        )  # fmt: skip
-        url = f"http://127.0.0.1:{port}"
-        end = time.monotonic() + 60
-        while not _answers(f"{url}/api"):
-            assert time.monotonic() < end, (folder / "lab.log").read_text()
-            time.sleep(0.5)
+    with jupyter("jupyterlab", folder) as url:
         yield url, folder
-        process.terminate()
-        process.wait(30)
 
 
 def run_until(page: Page, cell: int, check: Callable[[], None]) -> None:
@@ -262,24 +234,6 @@ def run_until(page: Page, cell: int, check: Callable[[], None]) -> None:
     eventually(page, again)
 
 
-def _answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def _notebook(*cells: str) -> str:
-    made: list[dict[str, Any]] = [
-        {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": source, "outputs": [],
-         "execution_count": None}
-        for i, source in enumerate(cells)
-    ]  # fmt: skip
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
-
-
 @pytest.mark.full
 def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     lab: tuple[str, Path], browser: Browser, subjects: dict[str, Any]
@@ -287,7 +241,7 @@ def test_the_widget_shows_at_first_twice_and_sends_a_pick_back(
     url, folder = lab
     atlas = str(subjects["gpt"].path)
     (folder / "try.ipynb").write_text(
-        _notebook(
+        notebook(
             f"import attention_atlas as aa\natlas = aa.open({atlas!r})\n"
             "first = aa.head_view(atlas, layer=2, heads=[1])\nfirst",
             "second = aa.model_view(atlas)\nsecond",
@@ -326,7 +280,7 @@ def test_the_widget_shows_a_picture_and_sends_the_picked_patch_back(
     Image.new("RGB", (128, 128), (40, 90, 200)).save(picture)
     atlas = aa.capture("builtin:vit", [picture], path=tmp_path / "vit.atlas", progress=False)
     (folder / "see.ipynb").write_text(
-        _notebook(
+        notebook(
             f"import attention_atlas as aa\natlas = aa.open({str(atlas.path)!r})\n"
             "view = aa.image_view(atlas, head='L2H1')\nview",
             "print('PICKED', view.picks['token'], view.picks['tab'])",

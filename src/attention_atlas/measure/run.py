@@ -27,7 +27,7 @@ from attention_atlas.measure.resume import open_journal
 from attention_atlas.measure.shard_jobs import measure_shards
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
-from attention_atlas.names.errors import StoreError
+from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
 from attention_atlas.store.manifest import Layer, Tower
@@ -108,6 +108,8 @@ def measure_atlas(
     journal = None
     if known is None:
         atlas.need_vectors(every=True)
+        if atlas.manifest.holes:
+            raise PickError(atlas.manifest.holes)
         meter = Meter(atlas, seed=seed, machine=machine, without_sinks=without_sinks)
         journal = open_journal(meter, again) if keep else None
         known = _made(meter, progress, journal, engine)

@@ -15,6 +15,10 @@ SPACE, LINE, TAB, NOTHING = "·", "⏎", "⇥", "∅"
 MARKS = SPACE + LINE + TAB  # shown in place of blanks
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+# Without a tokenizer only the spelling shows it: [CLS], <s>, </s>, <|endoftext|>, <extra_id_0>.
+_SPECIAL = re.compile(
+    r"\[[A-Z]+\d*\]|<\|[^|<>]+\|>|</?(?:s|pad|unk|mask|bos|eos|cls|sep)>|<extra_id_\d+>"
+)
 _VISIBLE = {" ": SPACE, "\n": LINE, "\t": TAB, "\r": "␍", "\u00a0": SPACE, "▁": SPACE}
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, format, surrogate, separators
 
@@ -62,6 +66,11 @@ def token_kind(text: str) -> str:
 def is_punctuation(text: str) -> bool:
     """Tell whether a shown token is punctuation."""
     return token_kind(text) == "punctuation"
+
+
+def looks_special(raw: str) -> bool:
+    """Tell whether a raw token is spelled like a special one, where no tokenizer says it."""
+    return _SPECIAL.fullmatch(raw) is not None
 
 
 def words(raw: Sequence[str], special: Sequence[bool]) -> list[int]:

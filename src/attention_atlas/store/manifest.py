@@ -17,6 +17,8 @@ from attention_atlas.store.typed import decode
 
 FORMAT = 2  # 1 had no seals
 NAME = "atlas.json"
+GIVEN = "given"  # the way of a receipt of weights that another tool made
+CACHE = "cache"  # the way of a receipt of vectors of another tool, compared with its own weights
 SHARE = 0.1  # of a layer's rows: the receipt says how likely a fault in so many is found
 
 
@@ -79,7 +81,7 @@ class Rows:
 class Receipt:
     """The proof that what was captured is what the model computed."""
 
-    how: str  # "named", "eager", "trace" or "outputs"
+    how: str  # "named", "eager", "trace" or "outputs"; of other tools GIVEN or CACHE
     dtype: str
     bound: float
     layers: tuple[LayerReceipt, ...]
@@ -100,6 +102,10 @@ class Receipt:
     @property
     def line(self) -> str:
         """Return one line that says whether the capture is exact, and which layers are not."""
+        if self.how == GIVEN:
+            return "weights as they were given; no receipt"
+        if self.how == CACHE:
+            return f"compared with the cache's own pattern ({self.worst_error:.1e})"
         if self.exact:
             rows = ""
             if self.run is not None:
@@ -159,6 +165,11 @@ class Manifest:
         """Return the inputs whose vectors are stored; None: all."""
         kept = self.options.get("kept_inputs")
         return None if kept is None else frozenset(kept)
+
+    @property
+    def holes(self) -> str:
+        """Return why heads cannot be measured, where some lack the weights of some inputs."""
+        return str(self.options.get("holes") or "")
 
     @property
     def sealed(self) -> bool:

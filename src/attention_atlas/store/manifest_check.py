@@ -88,7 +88,8 @@ def _check_options(options: dict[str, Any], inputs: int) -> None:
         numbers = isinstance(kept, list) and all(type(number) is int for number in kept)
         _need(numbers and all(0 <= number < inputs for number in kept), "kept_inputs are no inputs")
     for name, kind in (("seed", int), ("skipped", list), ("weight_correlation", dict),
-                       ("edits", list), ("vectors", str), ("fingerprint", str)):  # fmt: skip
+                       ("edits", list), ("vectors", str), ("fingerprint", str), ("made_from", str),
+                       ("notes", list), ("holes", str), ("headvis", dict)):  # fmt: skip
         value = options.get(name)
         _need(value is None or type(value) is kind, f"options.{name} is {ascii(value)[:40]}")
     correlations = (options.get("weight_correlation") or {}).values()

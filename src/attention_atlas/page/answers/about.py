@@ -68,8 +68,13 @@ def _about_atlas(atlas: StoredAtlas, inputs: list[wire.InputLine]) -> wire.About
         for tower in atlas.towers
         if any(layer.sink for layer in tower.layers)
     ]
-    lost = [layer for layer in atlas.receipt.layers if not layer.exact]
+    stored = {(tower.name, layer.layer) for tower in atlas.towers for layer in tower.layers}
+    lost = [layer for layer in atlas.receipt.layers if (layer.tower, layer.layer) not in stored]
     notes += [f"{layer.tower} layer {layer.layer} is not shown: {layer.reason}" for layer in lost]
+    made_from = atlas.manifest.options.get("made_from")
+    if made_from:
+        told = atlas.manifest.options.get("notes") or []
+        notes += [f"made from {made_from}, not captured here", *map(str, told)]
     skipped = atlas.manifest.options.get("skipped") or []
     if skipped:
         notes.append(f"left out, since they cannot be opened: {', '.join(map(str, skipped))}")

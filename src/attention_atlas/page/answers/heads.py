@@ -37,6 +37,8 @@ def can_measure(atlas: StoredAtlas, without_sinks: bool = False) -> bool:
     """Tell whether heads can be shown: scores are stored, or can be measured in seconds."""
     if known_scores(atlas, without_sinks) is not None:
         return True
+    if atlas.manifest.holes:
+        return False
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * atlas.manifest.inputs > SMALL:
         return False
@@ -51,6 +53,8 @@ def measured(subject: Subject, without_sinks: bool = False) -> tuple[StoredAtlas
         scores = _known(subject, without_sinks)
         if scores is not None:
             return subject, scores
+        if subject.manifest.holes:
+            raise PickError(subject.manifest.holes)
         if not can_measure(subject, without_sinks):
             how, option = (" without sinks", " --without-sinks") if without_sinks else ("", "")
             raise PickError(

@@ -1,6 +1,5 @@
 """How is plain attention shown like an atlas? By the methods of an atlas that a view needs."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,17 +9,12 @@ import pandas as pd
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
-from attention_atlas.names.token_text import words
+from attention_atlas.names.token_text import looks_special, words
 from attention_atlas.store.head_weights import GivenWeights
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.pyramids import Pyramids, Without, removed
 from attention_atlas.store.rows import Float32, indexes
 from attention_atlas.store.tiles import Pyramid
-
-# Without a tokenizer only the spelling shows it: [CLS], <s>, </s>, <|endoftext|>, <extra_id_0>.
-_SPECIAL = re.compile(
-    r"\[[A-Z]+\d*\]|<\|[^|<>]+\|>|</?(?:s|pad|unk|mask|bos|eos|cls|sep)>|<extra_id_\d+>"
-)
 
 
 @dataclass
@@ -50,7 +44,7 @@ class Attention:
 
     def _stream(self, name: str) -> pd.DataFrame:
         raw = self.streams[name]
-        special = [_SPECIAL.fullmatch(text) is not None for text in raw]
+        special = [looks_special(text) for text in raw]
         missing = dict.fromkeys(("id", "row", "column"), -1)
         return pd.DataFrame(
             {

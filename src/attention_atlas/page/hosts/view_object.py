@@ -73,6 +73,10 @@ class View:
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.widget._repr_mimebundle_(**options)
 
+    def _display_(self) -> Any:
+        """Return the widget: marimo asks for what it shows in place of an object."""
+        return self.widget
+
     def save(self, path: str | Path, exact: bool = False) -> Path:
         """Write page.html, figure.svg or figure.png; `exact` puts whole rows into the page."""
         target = Path(path)

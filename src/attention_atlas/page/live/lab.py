@@ -18,6 +18,7 @@ from attention_atlas.page.live.label import known_kind, label_verdict
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.wire import lab as wire
 from attention_atlas.page.wire.constants import MOST_EDITS, MOST_GENERATED
+from attention_atlas.store.manifest import CACHE, GIVEN
 
 if TYPE_CHECKING:
     from attention_atlas.models.load import Loaded
@@ -82,6 +83,8 @@ class Lab:
     def _why_not(self) -> str:
         if self.model is None:
             return self._refusal or NO_MODEL
+        if self.atlas.receipt.how in (GIVEN, CACHE):
+            return "this atlas was made from files of another tool, so its inputs cannot be run"
         if self.atlas.receipt.how == "outputs":
             return "this model gives its weights alone, so nothing of its attention can be edited"
         return ""

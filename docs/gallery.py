@@ -7,6 +7,7 @@ the beginnings of names only those pictures are made anew.
 import io
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,18 +234,26 @@ def checkpoints(folder: Path) -> list[aa.Atlas]:
     return atlases
 
 
-def shoot(page: Any, url: str, name: str, theme: str, size: tuple[int, int]) -> None:
+def shoot(page: Any, url: str, name: str) -> Iterator[tuple[str, bytes]]:
+    """Open the page once and photograph it in both themes and sizes; yields suffix and picture."""
     _, picks = {**SHOTS, **VISION}[name]
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto("about:blank")
     page.goto(url)
     page.wait_for_selector("html[data-state=ready]")
-    wanted = {"tab": "text", "theme": theme, "layer": 3, "heads": [HEAD], **picks}
+    wanted = {"tab": "text", "theme": "light", "layer": 3, "heads": [HEAD], **picks}
     page.evaluate("picks => window.attentionAtlas.setPicks(picks)", wanted)
     page.wait_for_timeout(6_000 if "edits" in picks else 1_500)  # the model is run for edits
-    if name in SCROLLED:
-        page.locator(SCROLLED[name]).evaluate("one => one.scrollIntoView()")
-        page.wait_for_timeout(300)
+    for theme, sizes in {"light": ("", "-narrow"), "dark": ("-narrow", "")}.items():
+        page.evaluate("theme => window.attentionAtlas.setPicks({ theme })", theme)
+        for suffix in sizes:
+            width, height = SIZES[suffix]
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(700)
+            if name in SCROLLED:
+                page.locator(SCROLLED[name]).evaluate("one => one.scrollIntoView()")
+                page.wait_for_timeout(300)
+            yield f"{theme}{suffix}", page.screenshot()
 
 
 def save(picture: bytes, path: Path) -> None:
@@ -279,13 +288,12 @@ def main() -> None:
                 lines += [f"## {caption}", ""]
                 url = f"{running.url}{2 * (name in VISION)}/"
                 for theme in ("light", "dark"):
-                    for suffix, size in SIZES.items():
-                        picture = f"{name}-{theme}{suffix}.png"
-                        lines += [f"![{caption}, {theme}](gallery/{picture})", ""]
-                        if name not in chosen:
-                            continue
-                        shoot(page, url, name, theme, size)
-                        save(page.screenshot(), FOLDER / picture)
+                    for suffix in SIZES:
+                        picture = f"gallery/{name}-{theme}{suffix}.png"
+                        lines += [f"![{caption}, {theme}]({picture})", ""]
+                if name in chosen:
+                    for suffix, shot in shoot(page, url, name):
+                        save(shot, FOLDER / f"{name}-{suffix}.png")
         browser.close()
     PAGE.write_text("\n".join(lines), encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from docs.site.reference import write_reference
 from docs.site.source import copy_documents, title_of
 
 # The builder's one address on a network, for which worker.js stands in.
-_ELSEWHERE = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
+_ELSEWHERE = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
 _SETTINGS = """
 [project]
 site_name = "Attention Atlas"
@@ -111,7 +112,7 @@ def _stay_offline(site: Path) -> None:
     """Put our stand-in for workers in the place of the one that would be fetched."""
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        if _ELSEWHERE in text:
-            up = "../" * (len(page.relative_to(site).parts) - 1)
-            ours = f'<script src="{up}worker.js"></script>'
-            page.write_text(text.replace(_ELSEWHERE, ours), encoding="utf-8")
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        text, count = _ELSEWHERE.subn(f'<script src="{up}worker.js"></script>', text)
+        if count:
+            page.write_text(text, encoding="utf-8")

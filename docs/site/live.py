@@ -7,13 +7,19 @@ import attention_atlas as aa
 from docs.gallery import TEXTS, drawn
 from docs.site.source import frame
 
-# name → what it is
+# name → its title, and what to do there
 PAGES = {
-    "lines": "Lines: who looks at whom. Point at a token; click to keep it. The squares are heads.",
-    "all-heads": "All heads of a small GPT on one sentence. Click one to open it.",
-    "matrix": "Every head as a map of queries (green) and keys (pink). Click a panel to enter it.",
-    "heads": "What each head is: kinds and scores. Click a head for its card.",
-    "image": "Where patches look on a picture. Click a patch.",
+    "lines": (
+        "Lines: who looks at whom",
+        "Point at a token to see what it looks at; click to keep it. The squares are heads.",
+    ),
+    "all-heads": ("All heads on one sentence", "Click a small picture to open it."),
+    "matrix": (
+        "Every head as a map",
+        "Queries are green, keys are pink. Click a panel to enter it, or search for a word.",
+    ),
+    "heads": ("What each head is", "Kinds and scores. Click a head for its card."),
+    "image": ("Where patches look", "Click a patch to see what it looks at."),
 }
 _ABOUT = (
     "# Live pages\n\nEach frame is one HTML file that `view.save(…)` wrote while this site was "
@@ -28,7 +34,10 @@ def write_live_pages(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         for name, view in _views(Path(place)).items():
             view.save(folder / f"{name}.html")
-    parts = [f"## {about}\n\n{frame(f'live/{name}.html', name)}" for name, about in PAGES.items()]
+    parts = [
+        f"## {title}\n\n{about}\n\n{frame(f'live/{name}.html', title)}"
+        for name, (title, about) in PAGES.items()
+    ]
     (folder.parent / "live.md").write_text("\n".join([_ABOUT, *parts]), encoding="utf-8")
 
 

@@ -1,6 +1,8 @@
 """How do notebooks become pages of the site? They are run, and views become live pages."""
 
 import base64
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,9 @@ def execute(path: Path, folder: Path, pages: bool = True) -> nbformat.NotebookNo
         first = nbformat.v4.new_code_cell(f"NOTEBOOK = {path.stem!r}\n{_VIEWS_AS_PAGES}")
         notebook.cells.insert(0, first)
     client = NotebookClient(
-        notebook, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": folder}}
-    )
+        notebook, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": folder}},
+        extra_arguments=["--IPKernelApp.log_level=40"],
+    )  # fmt: skip
     client.execute()
     if pages:
         del notebook.cells[0]
@@ -54,7 +57,11 @@ def write_notebooks(folder: Path) -> None:
     """Run all notebooks and write each as a page into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in notebooks():
-        write_page(execute(path, folder), path.stem, folder)
+        with (
+            tempfile.TemporaryDirectory() as place
+        ):  # what it writes beside its pages is left there
+            write_page(execute(path, Path(place)), path.stem, folder)
+            shutil.copytree(Path(place) / "live", folder / "live", dirs_exist_ok=True)
 
 
 def write_page(notebook: nbformat.NotebookNode, name: str, folder: Path) -> None:

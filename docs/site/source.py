@@ -12,6 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("docs", "benchmarks", "training")
 PICTURES = (".png", ".svg", ".webp", ".gif")
+# Cards of the built-in models are filled in when a model is trained.
+_TEMPLATES = {f"training/cards/{name}.md" for name in ("bert", "gpt", "vit")}
 _NOTEBOOK = re.compile(r"(\]\([^)]*notebooks/\w+)\.ipynb\)")
 _LIVE = re.compile(r"^<!-- live: ([a-z-]+) -->$", re.MULTILINE)
 
@@ -21,7 +23,8 @@ def documents() -> list[Path]:
     found = [*ROOT.glob("*.md")]
     for folder in FOLDERS:
         found += (ROOT / folder).rglob("*.md")
-    return sorted(path.relative_to(ROOT) for path in found)
+    below = (path.relative_to(ROOT) for path in found)
+    return sorted(path for path in below if str(path) not in _TEMPLATES)
 
 
 def copy_documents(folder: Path) -> None:
@@ -29,11 +32,7 @@ def copy_documents(folder: Path) -> None:
     for path in documents():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = (ROOT / path).read_text(encoding="utf-8")
-        up = "../" * (len(path.parts) - 1)
-        text = _NOTEBOOK.sub(r"\1.md)", text)
-        text = _LIVE.sub(lambda found: frame(f"{up}docs/live/{found[1]}.html", found[1]), text)  # noqa: B023
-        target.write_text(text, encoding="utf-8")
+        target.write_text(_for_the_site(path), encoding="utf-8")
     for name in FOLDERS:
         for picture in (ROOT / name).rglob("*"):
             if picture.suffix in PICTURES:
@@ -42,6 +41,17 @@ def copy_documents(folder: Path) -> None:
                 shutil.copy(picture, target)
     for name in ("style.css", "worker.js"):
         shutil.copy(Path(__file__).parent / name, folder / name)
+
+
+def _for_the_site(path: Path) -> str:
+    """Return a document with live pages in frames and links to notebooks as links to pages."""
+    up = "../" * (len(path.parts) - 1)
+
+    def framed(found: re.Match[str]) -> str:
+        return frame(f"{up}docs/live/{found[1]}.html", found[1])
+
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return _LIVE.sub(framed, _NOTEBOOK.sub(r"\1.md)", text))
 
 
 def frame(address: str, title: str) -> str:

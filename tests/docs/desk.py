@@ -14,7 +14,6 @@ import transformers
 
 import attention_atlas as aa
 from attention_atlas.models.load import load
-from attention_atlas.studies.demo import sentences
 from tests.docs.blocks import blocks
 from training.draw import KINDS, Pencil
 
@@ -30,7 +29,7 @@ TREES = """\
 
 def furnish(desk: Path) -> None:
     """Fill a folder with all that the documents name."""
-    texts = [FIRST, "The king sleeps.", *(row["text"] for row in sentences()[:28])]
+    texts = [FIRST, "The king sleeps.", *short_texts()]
     (desk / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     (desk / "trees.conllu").write_text(TREES + "\n", encoding="utf-8")
     _models(desk)
@@ -38,11 +37,18 @@ def furnish(desk: Path) -> None:
     test = next(block for block in blocks("docs/tests.md") if block.language == "json")
     (desk / "bias.json").write_text(json.dumps(json.loads(test.code)), encoding="utf-8")
     atlas = aa.capture("builtin:gpt", texts, path=desk / "x.atlas", progress=False)
-    atlas.layout("umap", progress=False)
+    atlas.layout("pca", progress=False)
     aa.capture("builtin:gpt", texts[:4], path=desk / "a.atlas", progress=False)
     aa.capture("builtin:bert", texts[:4], path=desk / "b.atlas", progress=False)
     for step in (0, 500, 1000):
         shutil.copytree(desk / "your" / "model", desk / "run" / f"checkpoint-{step}")
+
+
+def short_texts() -> list[str]:
+    """Many texts, since an estimate needs many, and short ones, since maps of them take time."""
+    pairs = ((who, where) for who in ("cat", "king", "boy", "ship", "dog", "man") for where in
+             ("river", "door", "house", "garden", "wood", "king"))  # fmt: skip
+    return [f"The {who} saw the {where}." for who, where in pairs]
 
 
 def _models(desk: Path) -> None:
@@ -91,5 +97,5 @@ def _photos(folder: Path) -> None:
 
     folder.mkdir()
     images, _ = Pencil(torch.device("cpu"), seed=5).draw(1)
-    for kind, image in list(zip(KINDS, images, strict=True))[:5]:
+    for kind, image in list(zip(KINDS, images, strict=True))[:4]:
         Image.fromarray(image.permute(1, 2, 0).numpy()).save(folder / f"{kind}.png")

@@ -18,11 +18,12 @@ NOT_RUN = {
     "uvx": "installs from a registry",
     "uv": "installs from a registry",
     "python": "makes documents anew",
-    "--address": "needs a Ray cluster; tests/engine has one of its own",
+    "--engine": "starts a Ray cluster, which takes a minute; tests/engine has one of its own",
     "--bits": "bitsandbytes needs a GPU for its kernels; tests/models/test_large.py",
 }
 # A block of Python with such a text → why it is not run here.
 PYTHON_NOT_RUN = {
+    'engine="ray"': "starts a Ray cluster, which takes a minute; tests/engine has one of its own",
     'aa.ray.Cluster("auto"': "needs a Ray cluster; tests/engine has one of its own",
     "s3://": "needs a store of objects and a GPU; tests/engine/test_ray_data.py has the same call",
     "METHODS = {": "a line of a table; tests/layout/test_adding.py adds this very method",

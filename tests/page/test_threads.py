@@ -1,6 +1,8 @@
 """Work beside others leaves a core to them, so that its threads do not wait for each other."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -105,3 +107,38 @@ def test_matrix_products_of_a_server_leave_a_core_and_get_it_back(
 def test_one_thread_is_always_left(cores: int, taken: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "cores", lambda: cores)
     assert threads.beside_others() == taken
+
+
+def test_blocks_of_two_threads_that_overlap_leave_the_usual_number() -> None:
+    """New threads of torch begin with what any thread has set last."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(BEFORE)
+    try:
+        with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two, ExitStack() as ending:
+            first, second = threads.torch_threads(1), threads.torch_threads(3)
+            one.submit(first.__enter__).result()
+            two.submit(second.__enter__).result()
+            seen = [pool.submit(torch.get_num_threads).result() for pool in (one, two)]
+            one.submit(first.__exit__, None, None, None).result()
+            inside = two.submit(torch.get_num_threads).result()
+            two.submit(second.__exit__, None, None, None).result()
+            fresh = ending.enter_context(ThreadPoolExecutor(1))
+            after = [pool.submit(torch.get_num_threads).result() for pool in (one, two, fresh)]
+        assert (seen, inside, after) == ([1, 3], 3, [BEFORE] * 3)
+    finally:
+        torch.set_num_threads(usual)
+
+
+def test_a_block_inside_another_takes_no_more_than_it() -> None:
+    usual = torch.get_num_threads()
+    torch.set_num_threads(BEFORE)
+    try:
+        with threads.torch_threads(2):
+            with threads.torch_threads(5):
+                assert torch.get_num_threads() == 2
+            with threads.torch_threads(1):
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 2
+        assert torch.get_num_threads() == BEFORE
+    finally:
+        torch.set_num_threads(usual)

@@ -68,7 +68,7 @@ SECTIONS: dict[str, Section] = {
 LAST: Section = {"Where we are": "docs/state.md", "What has changed": "CHANGELOG.md"}
 
 
-def navigation(pages: dict[str, str]) -> list[dict[str, object]]:
+def navigation(pages: dict[str, str]) -> list[dict[str, list[dict[str, str]]]]:
     """Order the pages of the site, given as path and title; returns what the builder takes.
 
     Benchmarks, and any page that no section names, follow by their own titles.
@@ -79,11 +79,9 @@ def navigation(pages: dict[str, str]) -> list[dict[str, object]]:
     benchmarks = [{title: path} for path, title in rest.items() if path.startswith("benchmarks/")]
     others = [{title: path} for path, title in rest.items() if not path.startswith("benchmarks/")]
     last = [{title: path} for title, path in LAST.items()]
-    return [
-        *({name: _entries(section)} for name, section in SECTIONS.items()),
-        {"Benchmarks": benchmarks},
-        {"More": others + last},
-    ]
+    sections = {name: _entries(section) for name, section in SECTIONS.items()}
+    sections |= {"Benchmarks": benchmarks, "More": others + last}
+    return [{name: entries} for name, entries in sections.items()]
 
 
 def _entries(section: Section) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ The names of the documents are real here: `your/model` is a folder with a small 
 pictures, `x.atlas` an atlas. So every line runs as it is printed.
 """
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -15,9 +16,15 @@ import transformers
 import attention_atlas as aa
 from attention_atlas.models.load import load
 from tests.docs.blocks import blocks
+from tests.docs.follow import run_command
 from training.draw import KINDS, Pencil
 
 FIRST = "The doctor asked the nurse a question, but she was not sure that he had heard her."
+# What several documents build by the same line is built once.
+BUILT = (
+    ("your/model", "texts.txt", "your.atlas"),
+    ("google/vit-base-patch16-224", "photos/", "photos.atlas"),
+)
 TREES = """\
 # text = The king sleeps.
 1\tThe\tthe\tDET\t_\t_\t2\tdet\t_\t_
@@ -40,6 +47,9 @@ def furnish(desk: Path) -> None:
     atlas.layout("pca", progress=False)
     aa.capture("builtin:gpt", texts[:4], path=desk / "a.atlas", progress=False)
     aa.capture("builtin:bert", texts[:4], path=desk / "b.atlas", progress=False)
+    with contextlib.chdir(desk):  # the lines that build are then skipped by what is already done
+        for model, inputs, path in BUILT:
+            assert run_command(["attention-atlas", "build", model, inputs, "-o", path]) == 0
     for step in (0, 500, 1000):
         shutil.copytree(desk / "your" / "model", desk / "run" / f"checkpoint-{step}")
 

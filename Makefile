@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test lint types unit zoo full portable web web-test browser models clean
+.PHONY: demo test lint types unit zoo full portable pythons web web-test browser models clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
@@ -62,6 +62,10 @@ OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 \
 portable: $(VENV)/tested models web browser
 	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -n 1 $(NUMERIC)
 	OMP_NUM_THREADS=1 $(OLD_PROCESSOR) $(BIN)/python -m pytest -n 2 --dist worksteal $(NUMERIC)
+
+# Installs the wheel under every Python of this machine, 3.11 to 3.14, and opens the demo: minutes each.
+pythons: $(VENV)/tested web
+	$(BIN)/python -m tests.pythons
 
 models: $(MODELS)/smollm2.gguf
 

@@ -48,12 +48,9 @@ def test_the_widget_shows_in_notebook_7_and_sends_a_pick_back(
 
 
 def _run_all(page: Page) -> None:
-    """Run all cells by the menu, once the kernel is there."""
-    expect(page.locator(".jp-NotebookKernelStatus, .jp-Toolbar-kernelStatus").first).to_be_visible(
-        timeout=60_000
-    )
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    """Run all cells once the kernel is there."""
+    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
 
 @pytest.mark.full

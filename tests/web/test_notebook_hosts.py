@@ -47,9 +47,16 @@ def test_the_widget_shows_in_notebook_7_and_sends_a_pick_back(
         page.close()
 
 
+# A notebook that has no kernel yet answers a run with a question.
+_READY = """() => {
+  const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
+  return kernel?.connectionStatus === "connected" && kernel.status === "idle";
+}"""
+
+
 def _run_all(page: Page) -> None:
     """Run all cells once the kernel is there."""
-    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    page.wait_for_function(_READY, timeout=90_000)
     page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
 

@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test lint types unit zoo full portable web web-test browser models site clean
+.PHONY: demo test lint types unit zoo full portable pythons web web-test browser models site clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
@@ -66,6 +66,10 @@ portable: $(VENV)/tested models web browser
 # The documents as a site in build/site: built from what is installed, links checked, no network.
 site: $(VENV)/documented
 	$(BIN)/python -m docs.site
+
+# Installs the wheel under every Python of this machine, 3.11 to 3.14, and opens the demo: minutes each.
+pythons: $(VENV)/tested web
+	$(BIN)/python -m tests.pythons
 
 models: $(MODELS)/smollm2.gguf
 

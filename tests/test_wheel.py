@@ -6,35 +6,28 @@ environment that runs the tests, added by a .pth file without its links to this 
 them anew would fetch gigabytes and test nothing of ours.
 """
 
-import os
-import subprocess
-import sys
 import sysconfig
+import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
-import httpx
 import pytest
 
-from attention_atlas.page.wire.packing import unpack
+from tests.pythons import ROOT, VERSIONS, build_wheel, open_demo, person, run
 
-ROOT = Path(__file__).parents[1]
-
-
-def run(*command: str | Path, **options: object) -> str:
-    done = subprocess.run(  # type: ignore[call-overload]
-        [str(part) for part in command], capture_output=True, text=True, timeout=540, **options
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return str(done.stdout)
+MOST = 18_000_000  # bytes
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def commands(wheel: Path) -> Path:
     """The commands of a new environment that holds the wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
-    (wheel,) = folder.glob("*.whl")
+    folder = wheel.parent
     venv.create(folder / "env", with_pip=True)
     commands = folder / "env" / "bin"
     (site,) = (folder / "env" / "lib").glob("python*/site-packages")
@@ -50,10 +43,20 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def alone(commands: Path, tmp_path: Path) -> dict[str, str]:
     """Variables of a person without Node, and without this checkout."""
-    return {
-        "PATH": str(commands), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"), "HF_HUB_OFFLINE": "1",
-    }  # fmt: skip
+    return person(commands, tmp_path)
+
+
+@pytest.mark.full
+def test_the_wheel_is_small_and_has_types_and_the_name_that_uvx_runs(wheel: Path) -> None:
+    assert wheel.stat().st_size <= MOST
+    with zipfile.ZipFile(wheel) as held:
+        names = held.namelist()
+        assert "attention_atlas/py.typed" in names
+        (told,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        (points,) = (name for name in names if name.endswith("/entry_points.txt"))
+        about, commands = held.read(told).decode(), held.read(points).decode()
+    assert "Name: attention-atlas\n" in about and "Classifier: Typing :: Typed" in about
+    assert "[console_scripts]\nattention-atlas = attention_atlas.cli:main" in commands
 
 
 @pytest.mark.full
@@ -69,24 +72,20 @@ def test_the_package_is_that_of_the_wheel_and_there_is_no_node(
 def test_the_demo_opens_and_a_page_is_saved(
     commands: Path, alone: dict[str, str], tmp_path: Path
 ) -> None:
-    command = [str(commands / "attention-atlas"), "demo", "--no-browser", "--port", "0"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdout=pipe, stderr=subprocess.STDOUT, text=True, env=alone, cwd=tmp_path
-    ) as demo:
-        try:
-            assert demo.stdout is not None
-            url = next(line.split()[1] for line in demo.stdout if line.startswith("open "))
-            page = httpx.get(url, timeout=120)
-            assert page.status_code == 200 and "<script" in page.text
-            assert len(httpx.get(url + "page.js", timeout=120).content) > 100_000
-            about = unpack(httpx.get(url + "api/about", timeout=120).content)
-            assert about["model"].startswith("builtin:") and about["maps"]
-        finally:
-            demo.kill()
+    open_demo(commands, alone, tmp_path)
     saved = tmp_path / "page.html"
     text = "The cat sat on the mat."
     asked = (commands / "attention-atlas", "view", "builtin:gpt", text, "--save", saved)
     run(*asked, env=alone, cwd=tmp_path)
     html = saved.read_text(encoding="utf-8")
     assert "data-path" in html and 'src="http' not in html
+
+
+def test_the_pythons_that_are_promised_are_those_that_are_tried() -> None:
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [line.rpartition(" :: ")[2] for line in about["classifiers"] if ":: 3." in line]
+    promised = [f"3.{part}" for part in range(11, 15)]
+    assert list(VERSIONS) == promised == [n.removeprefix("3 :: ") for n in named]
+    assert about["requires-python"] == ">=3.11"
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {about['version']}\n" in cited and "license: Apache-2.0\n" in cited

@@ -47,13 +47,17 @@ def test_the_widget_shows_in_notebook_7_and_sends_a_pick_back(
         page.close()
 
 
+# A notebook that has no kernel yet answers a run with a question.
+_READY = """() => {
+  const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
+  return kernel?.connectionStatus === "connected" && kernel.status === "idle";
+}"""
+
+
 def _run_all(page: Page) -> None:
-    """Run all cells by the menu, once the kernel is there."""
-    expect(page.locator(".jp-NotebookKernelStatus, .jp-Toolbar-kernelStatus").first).to_be_visible(
-        timeout=60_000
-    )
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    """Run all cells once the kernel is there."""
+    page.wait_for_function(_READY, timeout=90_000)
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
 
 @pytest.mark.full

@@ -22,7 +22,7 @@ ORDER = (
     "names", "store", "engine", "images", "models", "record.watch", "record.places",
     "record.prove", "edits",
     "record.write", "measure", "lab", "layout", "studies", "page.wire", "page.answers", "page.live",
-    "page.hosts", "atlas", "ray", "cli", "__main__", "__init__",
+    "page.hosts", "page.agents", "atlas", "ray", "cli", "__main__", "__init__",
 )  # fmt: skip
 # Measures are NumPy's; on a GPU they are torch's, which is then imported inside a function.
 HOMES = {

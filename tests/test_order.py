@@ -119,6 +119,10 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert loaded_by("import attention_atlas") == set()
 
 
+def test_a_server_of_agents_starts_without_anything_heavy() -> None:
+    assert loaded_by("import attention_atlas.page.agents.server") == set()
+
+
 def test_help_loads_nothing_heavy() -> None:
     code = """
 import sys

@@ -7,9 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    ".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
-    "benchmarks", "constraints.txt", "docs", "hatch_build.py", "pyproject.toml", "src", "tests",
-    "training", "web",
+    ".ci", ".gitignore", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
+    "README.md", "benchmarks", "constraints.txt", "docs", "hatch_build.py", "llms.txt",
+    "pyproject.toml", "src", "tests", "training", "web",
 }  # fmt: skip
 
 

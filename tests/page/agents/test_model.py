@@ -1,4 +1,4 @@
-"""With its model attached, an agent edits attention and tests claims, with receipts and controls."""
+"""With its model attached, an agent edits attention and tests claims, and gets receipts."""
 
 from collections.abc import Iterator
 
@@ -34,9 +34,7 @@ def editor(mapped_gpt: aa.Atlas) -> Iterator[Agent]:
 def test_an_edit_gives_what_a_hook_of_torch_gives_and_its_receipt(editor: Agent) -> None:
     model = transformers.AutoModelForCausalLM.from_pretrained(MODEL).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
-    projection = next(
-        m for n, m in model.named_modules() if n.endswith("layers.1.self_attn.o_proj")
-    )
+    projection = model.transformer.h[1].attn.c_proj
     told = editor.ask("edit", edits=[{"edit": "ablate", "heads": ["L1"], "by": "zero"}])
     with torch.no_grad():
         ids = tokenizer(SENTENCE, return_tensors="pt")

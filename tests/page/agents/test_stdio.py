@@ -1,5 +1,6 @@
 """`attention-atlas mcp` answers on stdin and stdout, as agents start it."""
 
+import os
 import sys
 
 import pytest
@@ -12,8 +13,6 @@ from tests.page.agents.conftest import connected
 
 def test_the_command_answers_over_stdio(mapped_gpt: aa.Atlas) -> None:
     arguments = ["-m", "attention_atlas", "mcp", str(mapped_gpt.path)]
-    import os
-
     server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
     with connected(server) as agent:
         assert agent.ask("about")["atlas"] == "gpt.atlas"

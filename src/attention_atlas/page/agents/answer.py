@@ -27,8 +27,8 @@ A = TypeVar("A", bound=Answer)
 
 
 def text_of(answer: BaseModel) -> str:
-    """Return an answer as JSON without what is unset."""
-    return answer.model_dump_json(exclude_none=True)
+    """Return an answer as JSON."""
+    return answer.model_dump_json()
 
 
 def count_tokens(text: str) -> int:

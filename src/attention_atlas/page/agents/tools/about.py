@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from attention_atlas.lab.saved_tests.definition import shipped_names
+from attention_atlas.lab.saved_tests.names import shipped_names
 from attention_atlas.page.agents.answer import Answer, cut, small
 from attention_atlas.page.agents.bench import Bench
 from attention_atlas.page.answers.about import about_session

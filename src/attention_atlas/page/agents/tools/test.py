@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from attention_atlas.lab.saved_tests.definition import shipped_names
+from attention_atlas.lab.saved_tests.names import shipped_names
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.agents.answer import Answer, cut, small

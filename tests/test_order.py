@@ -22,7 +22,7 @@ ORDER = (
     "names", "store", "engine", "images", "models", "record.watch", "record.places",
     "record.prove", "edits",
     "record.write", "measure", "lab", "layout", "studies", "page.wire", "page.answers", "page.live",
-    "page.hosts", "atlas", "ways", "ray", "cli", "__main__", "__init__",
+    "page.hosts", "page.agents", "atlas", "ways", "ray", "cli", "__main__", "__init__",
 )  # fmt: skip
 # Measures are NumPy's; on a GPU they are torch's, which is then imported inside a function.
 HOMES = {
@@ -117,6 +117,10 @@ def test_the_probe_of_loaded_libraries_sees_them() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     assert loaded_by("import attention_atlas") == set()
+
+
+def test_a_server_of_agents_starts_without_anything_heavy() -> None:
+    assert loaded_by("import attention_atlas.page.agents.server") == set()
 
 
 def test_help_loads_nothing_heavy() -> None:

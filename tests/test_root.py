@@ -7,8 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NAMES = {
-    ".ci", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile",
-    "README.md", "SECURITY.md", "benchmarks", "constraints.txt", "docs", "hatch_build.py",
+    ".ci", ".gitignore", "AGENTS.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE",
+    "Makefile", "README.md", "SECURITY.md", "benchmarks", "constraints.txt", "docs",
+    "hatch_build.py", "llms.txt",
     "pyproject.toml", "src", "tests", "training", "web",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-// One config, three ways out: the served page, the notebook widget, the single-file template.
+// One config, four ways out: the served page, the notebook widget, the single-file template, the page in a chat.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -8,15 +8,15 @@ import { defineConfig, type Plugin, type UserConfig } from "vite";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(here, "../src/attention_atlas/page/static");
-const entries = { page: "src/page.ts", widget: "src/notebook.ts", file: "src/file.ts" };
+const entries = { page: "src/page.ts", widget: "src/notebook.ts", file: "src/file.ts", app: "src/app.ts" };
 
-/** The page's HTML is a shell; in the file everything that was built is put inside it. */
-function shell(mode: "page" | "file"): Plugin {
+/** The page's HTML is a shell; in a file, saved or for a chat, everything that was built is put inside it. */
+function shell(mode: "page" | "file" | "app"): Plugin {
   return {
     name: "atlas-shell",
     enforce: "post",
     generateBundle(_options, bundle) {
-      const html = readFileSync(resolve(here, `src/${mode}.html`), "utf8");
+      const html = readFileSync(resolve(here, mode === "page" ? "src/page.html" : "src/file.html"), "utf8");
       if (mode === "page") {
         this.emitFile({ type: "asset", fileName: "page.html", source: html });
         return;
@@ -31,7 +31,7 @@ function shell(mode: "page" | "file"): Plugin {
       const source = html
         .replace("/*ATLAS-CSS*/", () => parts.css)
         .replace("/*ATLAS-JS*/", () => parts.js.replaceAll("</script", "<\\/script"));
-      this.emitFile({ type: "asset", fileName: "file.html", source });
+      this.emitFile({ type: "asset", fileName: `${mode}.html`, source });
     },
   };
 }
@@ -64,7 +64,7 @@ function wat(): Plugin {
 
 export default defineConfig(({ mode }): UserConfig => {
   const plugins = [svelte(), noErrorAtStart(), wat()];
-  if (mode !== "page" && mode !== "widget" && mode !== "file") {
+  if (mode !== "page" && mode !== "widget" && mode !== "file" && mode !== "app") {
     return { plugins, test: { include: ["test/**/*.test.ts"] } } as UserConfig;
   }
   return {
@@ -79,7 +79,7 @@ export default defineConfig(({ mode }): UserConfig => {
         input: resolve(here, entries[mode]),
         preserveEntrySignatures: mode === "widget" ? "strict" : false,
         output: {
-          format: mode === "file" ? "iife" : "es",
+          format: mode === "file" || mode === "app" ? "iife" : "es",
           entryFileNames: `${mode}.js`,
           assetFileNames: `${mode}[extname]`,
           codeSplitting: false,

@@ -1,4 +1,4 @@
-// How is the atlas put into an element? The three hosts differ only in their source.
+// How is the atlas put into an element? The four hosts differ only in their source.
 import { mount, unmount } from "svelte";
 import { Desk, type Chrome } from "./desk/desk.svelte";
 import { sentence } from "./desk/pane.svelte";

@@ -20,6 +20,7 @@ from attention_atlas.cli.export import export
 from attention_atlas.cli.heads import heads
 from attention_atlas.cli.label import label
 from attention_atlas.cli.layout import layout
+from attention_atlas.cli.mcp import mcp
 from attention_atlas.cli.measure import measure
 from attention_atlas.cli.probes import probes
 from attention_atlas.cli.report import report
@@ -32,7 +33,7 @@ from attention_atlas.names.errors import AtlasError
 
 COMMANDS = (
     demo, view, build, check, capture, measure, causal, layout, heads, compare, report, serve,
-    export, label, probes, test,
+    export, label, probes, test, mcp,
 )  # fmt: skip
 
 app = typer.Typer(

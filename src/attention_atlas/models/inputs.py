@@ -92,7 +92,7 @@ def _refuse_half_characters(number: int, given: Input) -> None:
 def _read(source: Any, column: str | None, second_column: str | None) -> list[Input]:
     if isinstance(source, Input):
         return [source]
-    if isinstance(source, str) and not _is_path(source):
+    if isinstance(source, str) and not is_path(source):
         return [_from_text(source)]
     if isinstance(source, str | Path):
         return _from_path(Path(source).expanduser(), column, second_column)
@@ -114,7 +114,8 @@ def _read(source: Any, column: str | None, second_column: str | None) -> list[In
     )
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Tell whether a text is read as the name of a file or folder."""
     with suppress(ValueError):  # a zero byte, half of a character
         if os.path.exists(os.path.expanduser(text)):
             return True

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.lab.answers import METRICS
+from attention_atlas.lab.saved_tests.names import SHIPPED, shipped_names
 from attention_atlas.names.errors import InputError
 
 FORMAT = 1
-SHIPPED = Path(__file__).parent / "shipped"
 KIND = "kind"
 _MARK = "attention_atlas_test"
 _EXPECTED = ("at least", "at most", "between")
@@ -104,11 +104,6 @@ class SavedTest:
 
 def _set_fields(case: TestCase) -> dict[str, Any]:
     return {name: value for name, value in vars(case).items() if value not in (None, {})}
-
-
-def shipped_names() -> list[str]:
-    """Return the names of the tests that come with the package."""
-    return sorted(path.stem for path in SHIPPED.glob("*.json"))
 
 
 def read_test(source: Any) -> SavedTest:

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from attention_atlas.lab.saved_tests.definition import KIND, SHIPPED, SavedTest, TestCase
+from attention_atlas.lab.saved_tests.definition import KIND, SavedTest, TestCase
+from attention_atlas.lab.saved_tests.names import SHIPPED
 from attention_atlas.measure.shapes import NAMES
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.names.head import Head

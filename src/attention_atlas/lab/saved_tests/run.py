@@ -26,6 +26,7 @@ from attention_atlas.lab.saved_tests.measure import (
 from attention_atlas.measure.boot import FEWEST, Mean, draws
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.models.load import Loaded, load
+from attention_atlas.names.progress import bar
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 
@@ -101,8 +102,12 @@ def run_test(
     measure: Callable[[Loaded, SavedTest, int], Measured] = (
         measure_label if test.metric == KIND else measure_case
     )
-    with EXCLUSIVE:
-        measured = [measure(loaded, test, number) for number in range(len(test.cases))]
+    measured = []
+    with EXCLUSIVE, bar("cases", len(test.cases), show=False) as tick:
+        for number in range(len(test.cases)):
+            tick(number)
+            measured.append(measure(loaded, test, number))
+        tick(len(test.cases))
     return _outcome(test, loaded.name, measured, seed)
 
 

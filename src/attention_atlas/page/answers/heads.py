@@ -127,13 +127,14 @@ def _not_kept(atlas: StoredAtlas, without_sinks: bool) -> str:
 def alike_heads(subject: Subject) -> wire.AlikeHeads:
     """Return the map of heads by what they do."""
     atlas, _ = measured(subject)
-    similar = _similar(atlas)
+    similar = similar_heads(atlas)
     return wire.AlikeHeads(
         similar.heads, similar.places.astype(np.float32), similar.cluster.astype(np.uint16)
     )  # fmt: skip
 
 
-def _similar(atlas: StoredAtlas) -> HeadsAlike:
+def similar_heads(atlas: StoredAtlas) -> HeadsAlike:
+    """Return how alike the heads of an atlas are; it is computed once."""
     with _comparing:
         if atlas not in _alike:
             _alike[atlas] = alike(atlas)
@@ -144,7 +145,7 @@ def head_card(subject: Subject, name: str, without_sinks: bool = False) -> wire.
     """Return what is known of one head besides its scores."""
     atlas, scores = measured(subject, without_sinks)
     try:
-        similar = _similar(atlas)
+        similar = similar_heads(atlas)
     except AtlasError:  # the card can do without similar heads
         similar = None
     head = card(atlas, scores, str(Head.parse(name)), similar)

@@ -1,0 +1,1 @@
+"""What may an agent ask for? One file a tool."""

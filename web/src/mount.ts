@@ -35,7 +35,8 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
     throw error;
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
-  const desk = new Desk(source, about, chrome, { tab: options.tab, ...options.picks, ...linked }, TABS);
+  const fresh = Object.keys({ ...options.picks, ...linked }).length === 0;
+  const desk = new Desk(source, about, chrome, { tab: options.tab, ...options.picks, ...linked }, TABS, fresh);
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });
   return {

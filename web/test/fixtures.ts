@@ -59,6 +59,7 @@ export const about = (towers = ["decoder"]): About => ({
   pictures: false,
   patches: [],
   thumbs: [],
+  story: [],
   no_moved: "",
   output_line: "",
   can_edit: false,

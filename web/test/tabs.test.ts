@@ -14,7 +14,15 @@ import { about, tab } from "./fixtures";
 
 vi.stubGlobal("localStorage", { getItem: () => null });
 
-const frame: Frame = { focusControl: () => {}, listKeys: () => {}, editHere: () => {} };
+const frame: Frame = {
+  focusControl: () => {},
+  listKeys: () => {},
+  editHere: () => {},
+  listCommands: () => {},
+  press: () => {},
+  save: () => {},
+  share: () => {},
+};
 const source = { live: true, get: () => new Promise(() => {}), ask: () => new Promise(() => {}) } as unknown as Source;
 const press = (desk: Desk, key: string) => pressed(desk, { key } as KeyboardEvent, frame);
 
@@ -46,7 +54,7 @@ test("a new tab is a line in the table: bar, hints, status and keys know it", ()
   expect(desk.tab).toBe(words);
   press(desk, "c");
   expect(undone).toBe(1);
-  const props = { desk, width: 1440, narrow: false, crowded: false, left: true, right: true, showKeys: () => {} };
+  const props = { desk, width: 1440, narrow: false, crowded: false, left: true, right: true, frame };
   expect(render(TopBar, { props }).body).toMatch(/data-testid="tab-words"[^>]*>Words/);
   expect(render(Hints, { props: { desk } }).body).toContain("Point at a word");
   const status = render(StatusBar, { props: { desk } }).body;

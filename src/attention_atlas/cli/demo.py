@@ -23,11 +23,12 @@ def demo(
 
     atlases = demo_atlases(say)
     if not as_text:
+        from attention_atlas.page.hosts.demo_story import DEMO_STORY
         from attention_atlas.page.live.model import LiveModel
 
         for atlas in atlases:
             say(f"{atlas.manifest.model}: {summary(atlas)}")
-        show(atlases, hosting, [LiveModel(name) for name in MODELS])
+        show(atlases, hosting, [LiveModel(name) for name in MODELS], story=DEMO_STORY)
         return
     for atlas in atlases:
         print(f"{atlas.manifest.model}: {summary(atlas)}")

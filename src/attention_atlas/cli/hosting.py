@@ -1,5 +1,6 @@
 """How does a command show its page? The options of the server, and its start."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from attention_atlas.names.options import option
 
 if TYPE_CHECKING:
     from attention_atlas.page.live.answers import Models
+    from attention_atlas.page.wire.about import StoryStep
     from attention_atlas.store.reader import StoredAtlas
 
 
@@ -21,12 +23,16 @@ class Hosting:
 
 
 def show(
-    atlases: "list[StoredAtlas]", hosting: Hosting, models: "Models" = (), read_only: bool = False
+    atlases: "list[StoredAtlas]",
+    hosting: Hosting,
+    models: "Models" = (),
+    read_only: bool = False,
+    story: "Sequence[StoryStep]" = (),
 ) -> None:
     """Serve atlases until interrupted."""
     from attention_atlas.page.hosts.launch import serve
 
     serve(
         atlases, hosting.host, hosting.port, browser=hosting.browser, say=say, models=models,
-        read_only=read_only,
+        read_only=read_only, story=story,
     )  # fmt: skip

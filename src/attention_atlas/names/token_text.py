@@ -3,6 +3,7 @@
 Tokenizers write marks into their pieces: Ġ and ▁ for a space, ## and @@ for the middle of a word,
 </w> for its end, Ċ or <0x0A> for a new line, Ã© for the two bytes of é. We show the letters
 themselves; a space before them becomes a thin mark, and the bytes of a cut letter become numbers.
+A mark without its letter stands on a dotted circle; what joins emoji or letters stays between them.
 The raw token is kept too, so that two tokens that look alike can be distinguished.
 """
 
@@ -11,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import groupby
 
-SPACE, LINE, TAB, NOTHING = "·", "⏎", "⇥", "∅"
+SPACE, LINE, TAB, NOTHING, CIRCLE = "·", "⏎", "⇥", "∅", "◌"
 MARKS = SPACE + LINE + TAB  # shown in place of blanks
 
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -21,6 +22,10 @@ _SPECIAL = re.compile(
 )
 _VISIBLE = {" ": SPACE, "\n": LINE, "\t": TAB, "\r": "␍", "\u00a0": SPACE, "▁": SPACE}
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, format, surrogate, separators
+_JOINERS = "\u200c\u200d"  # of emoji, and of letters in Persian and Indian scripts
+# Format characters that are seen: signs that Arabic and Syriac write around numbers.
+_SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}
+_TAGS = range(0xE0020, 0xE0080)  # they follow a flag: Scotland, Wales
 
 
 def shown(raw: Sequence[str], special: Sequence[bool] | None = None) -> list[str]:
@@ -102,16 +107,37 @@ def _beginnings(raw: Sequence[str], special: Sequence[bool]) -> list[bool]:
 
 def visible(text: str) -> str:
     """Return a text in which spaces, line ends and control characters are visible marks."""
-    marked = "".join(_mark(letter) for letter in text)
+    marked = "".join(
+        _mark(letter, text[i - 1] if i else "", text[i + 1 : i + 2])
+        for i, letter in enumerate(text)
+    )
     return marked or NOTHING
 
 
-def _mark(letter: str) -> str:
+def _mark(letter: str, before: str, after: str) -> str:
+    """Return how a letter is seen between two others; they are empty at the ends of its token."""
+    if _joins(letter, before, after) or ord(letter) in _SEEN:
+        return letter
+    if unicodedata.category(letter).startswith("M"):
+        # alone it would stand on the quote or space that happens to be before it
+        return letter if _carries(before) else CIRCLE + letter
     if letter in _VISIBLE:
         return _VISIBLE[letter]
     if unicodedata.category(letter) in _INVISIBLE:
         return f"⟨U+{ord(letter):04X}⟩"
     return SPACE if letter.isspace() else letter
+
+
+def _carries(before: str) -> bool:
+    """Tell whether a mark may stand on the character before it."""
+    return before != "" and (before in _JOINERS or unicodedata.category(before)[0] in "LMNPS")
+
+
+def _joins(letter: str, before: str, after: str) -> bool:
+    """Tell whether a character joins its neighbours and is not seen itself."""
+    if ord(letter) in _TAGS or ord(letter) == 0xE007F:
+        return bool(before) and (before == "\U0001f3f4" or ord(before) in _TAGS)
+    return letter in _JOINERS and _carries(before) and bool(after) and not after.isspace()
 
 
 def _letters(raw: str, byte_level: bool) -> str:
@@ -151,30 +177,43 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTES = _byte_alphabet()
+# Whole letters of UTF-8, and a piece of it: it may begin and end within a letter.
+_WHOLE = (
+    rb"(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})*"
+)
+_CUT = rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})?"
+_PIECE_WHOLE = re.compile(_WHOLE)
+_PIECE = re.compile(rb"[\x80-\xbf]{0,3}" + _WHOLE + _CUT)
 
 
 def _is_byte_level(raw: Sequence[str]) -> bool:
     """Tell whether the letters stand for bytes.
 
-    A byte-level space mark says so. Without one, they do if some tokens are not ASCII and all of
-    those decode: "Ã©" is not a likely text of its own.
+    A byte-level space mark says so. Without one, as in Chinese, they do if some tokens are not
+    ASCII, all of those can be pieces of UTF-8, and one is a whole letter or has a letter that only
+    the alphabet of bytes has: "Ã©" is not a likely text of its own, but "«" and "café" are.
     """
     if any("▁" in token for token in raw):
         return False
     if any(letter in token for token in raw for letter in "ĠĊĉč"):
         return True
     beyond = [token.removesuffix("</w>") for token in raw if not token.isascii()]
-    return bool(beyond) and all(_decodes(token) for token in beyond)
+    pieces = [_bytes_of(token) for token in beyond]
+    return (
+        bool(beyond)
+        and all(piece is not None and _PIECE.fullmatch(piece) for piece in pieces)
+        and any(
+            max(token) >= "\u0100" or _PIECE_WHOLE.fullmatch(piece or b"")
+            for token, piece in zip(beyond, pieces, strict=True)
+        )
+    )
 
 
-def _decodes(raw: str) -> bool:
-    if not all(letter in _BYTES for letter in raw):
-        return False
-    try:
-        bytes(_BYTES[letter] for letter in raw).decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def _bytes_of(token: str) -> bytes | None:
+    """Return the bytes that the letters stand for; None if one of them stands for none."""
+    if not all(letter in _BYTES for letter in token):
+        return None
+    return bytes(_BYTES[letter] for letter in token)
 
 
 def can_be_written(text: str) -> bool:

@@ -6,6 +6,7 @@ import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
 import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
 import type { Pointed } from "../lab/thing";
+import { GuideDesk } from "./guide.svelte";
 import { ImageDesk } from "./image.svelte";
 import { LabDesk } from "./lab.svelte";
 import { MapDesk } from "./map.svelte";
@@ -26,6 +27,8 @@ export interface Hover extends TokenPick {
 
 export class Desk extends Sieving {
   readonly store: Store;
+  /** The story or the hints of a first visit. */
+  readonly guide: GuideDesk;
   /** What the server does for this page. */
   readonly queue: QueueDesk;
   /** What the atlas has; it grows when a map is computed or a text is added. */
@@ -98,6 +101,7 @@ export class Desk extends Sieving {
     readonly chrome: Chrome,
     picks: Partial<Picks>,
     readonly tabs: readonly Tab[],
+    fresh = false,
   ) {
     super();
     this.about = about;
@@ -105,6 +109,7 @@ export class Desk extends Sieving {
     this.queue = new QueueDesk(source);
     this.picks = fitting(picks, about, this.tabNamed(picks.tab));
     this.savedShown = picks.shown ?? "weights";
+    this.guide = new GuideDesk(this, fresh);
   }
 
   private tabNamed(name?: string): Tab {

@@ -7,6 +7,7 @@ import { tokensOfStream, type TokenInfo } from "../source/tokens";
 import type { EditPick, InputInfo } from "../source/wire";
 import type { Desk, Hover } from "./desk.svelte";
 import { ordered } from "./tokens";
+import { isolated } from "../draw/letters";
 
 interface Menu {
   x: number;
@@ -102,7 +103,7 @@ export abstract class EditList {
         const token = this.tokensOf(heads, side, input)[position];
         if (token && token.row >= 0) return `the patch in row ${token.row}, column ${token.column}`;
         const text = token?.text.replace(/^·/, "") ?? "";
-        return text.trim() === "" ? `token ${position}` : `“${text}” (${position})`;
+        return text.trim() === "" ? `token ${position}` : `“${isolated(text)}” (${position})`;
       },
       input: (number) => quoted(this.desk.about.inputs.find((line) => line.number === number)?.label ?? `${number}`),
     };

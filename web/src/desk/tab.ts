@@ -1,6 +1,7 @@
 // What do the frame and the desk ask a tab? A new tab is a folder in panels/ and a line in panels/tabs.ts.
 import type { Component } from "svelte";
 import type { About, Picks, TokenPick } from "../source/wire";
+import type { Command } from "./command";
 import type { Chrome, Desk } from "./desk.svelte";
 import type { Key, Shown } from "./keys";
 import type { Chosen } from "./picks";
@@ -55,6 +56,10 @@ export interface Tab {
   /** Keys that work in this tab, and keys that work everywhere and lead to it. */
   readonly keys?: readonly (Key | Shown)[];
   readonly ways?: readonly Key[];
+  /** List what the tab offers by name in the command palette, besides its keys. */
+  commands?(desk: Desk): readonly Command[];
+  /** Pin the next (1) or previous (−1) token; without this, of those that look. */
+  stepToken?(desk: Desk, by: number): void;
   /** What Enter does, and what Escape does when no token is picked. */
   into?(desk: Desk): void;
   out?(desk: Desk): void;

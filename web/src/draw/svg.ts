@@ -1,6 +1,7 @@
 // How is an exported figure written? As SVG with real letters and lines, which needs no other file.
 import type { Batch } from "./batch";
 import { css } from "./colour";
+import { isolated } from "./letters";
 
 /** Escape a text, so that no token becomes markup; characters that XML forbids are replaced. */
 export function escaped(text: string): string {
@@ -44,7 +45,7 @@ export class Figure {
     const turn = look.turn ? ` transform="rotate(${look.turn} ${round(x)} ${round(y)})"` : "";
     const weight = look.weight ? ` font-weight="${look.weight}"` : "";
     this.parts.push(
-      `<text x="${round(x)}" y="${round(y)}" font-size="${look.size ?? 12}" text-anchor="${look.anchor ?? "start"}" fill="${look.fill ?? this.ink}"${weight} class="${look.mono ? "m" : "s"}"${turn}>${escaped(words)}</text>`,
+      `<text x="${round(x)}" y="${round(y)}" font-size="${look.size ?? 12}" text-anchor="${look.anchor ?? "start"}" fill="${look.fill ?? this.ink}"${weight} class="${look.mono ? "m" : "s"}"${turn}>${escaped(isolated(words))}</text>`,
     );
   }
 

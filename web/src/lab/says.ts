@@ -1,5 +1,6 @@
 // What does the model say before and after? The order of the bars, and the largest change in words.
 import type { PredictedToken } from "../source/wire";
+import { isolated } from "../draw/letters";
 
 /** This many of the likeliest before and after always have bars; others only if they are not fainter than that. */
 const [ALWAYS, FAINTEST] = [4, 0.005];
@@ -32,7 +33,7 @@ export function mostChanged(tokens: readonly PredictedToken[]): PredictedToken |
 export const likeliest = (tokens: readonly PredictedToken[], when: "before" | "after"): PredictedToken | undefined =>
   [...tokens].sort((a, b) => b[when] - a[when])[0];
 
-const called = ({ text }: PredictedToken): string => `“${text.replace(/^·/, "")}”`;
+const called = ({ text }: PredictedToken): string => `“${isolated(text.replace(/^·/, ""))}”`;
 
 /** Write the difference in one sentence. */
 export function verdict(tokens: readonly PredictedToken[]): string {

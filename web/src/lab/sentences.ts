@@ -1,5 +1,6 @@
 // What does an edit do, in one plain sentence?
 import { numbersIn, pairsIn, type Edit } from "./edits";
+import { clipped, isolated } from "../draw/letters";
 
 /** How tokens and inputs are called; a token without a known text is called by its number. */
 export interface Names {
@@ -76,8 +77,7 @@ function neuron(edit: Edit, { named }: Heads): string {
 }
 
 /** Write a text in quotation marks, cut where it is long. */
-export const quoted = (text: string, most = 40): string =>
-  `“${[...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text}”`;
+export const quoted = (text: string, most = 40): string => `“${isolated(clipped(text, most))}”`;
 
 function patch(edit: Edit, heads: Heads, names: Names): string {
   const [from] = Array.isArray(edit.from) ? (edit.from as unknown[]) : [edit.from];

@@ -74,6 +74,13 @@ export interface Neighbour {
   inputs: number;
 }
 
+/** One step of a story through the page. */
+export interface StoryStep {
+  title: string;
+  text: string;
+  picks: string;
+}
+
 /** One size of the sheet with all pictures, `thumbs/{level}`. */
 export interface ThumbSheet {
   side: number;
@@ -110,6 +117,7 @@ export interface About {
   patches: string[];
   no_moved: string;
   output_line: string;
+  story: StoryStep[];
   thumbs: ThumbSheet[];
 }
 

@@ -13,6 +13,18 @@ export interface Unit {
 /** The mark of a leading space; merged words do not have it. */
 export const SPACE = "\u00b7";
 
+/** Write the bytes of cut letters that a word brings together again as the letters that they are. */
+function whole(text: string): string {
+  return text.replace(/(?:⟨(?:[0-9A-F]{2})+⟩){2,}/g, (pieces) => {
+    const bytes = pieces.match(/[0-9A-F]{2}/g)?.map((pair) => Number.parseInt(pair, 16)) ?? [];
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes));
+    } catch {
+      return pieces; // a letter that the word does not hold whole
+    }
+  });
+}
+
 /** Get the units of tokens; `first` is the position of the first token in its input. */
 export function unitsOf(tokens: TokenInfo[], words: boolean, first = 0): Unit[] {
   const out: Unit[] = [];
@@ -22,7 +34,7 @@ export function unitsOf(tokens: TokenInfo[], words: boolean, first = 0): Unit[] 
     const joins = words && token.word >= 0 && token.word === last && !token.special;
     if (joins) {
       const unit = out[out.length - 1];
-      unit.text += token.text;
+      unit.text = whole(unit.text + token.text);
       unit.positions.push(position);
     } else {
       const { text, special, generated, segment } = token;

@@ -34,7 +34,7 @@ def about_session(session: Session) -> wire.About:
     if session.work is not None:
         offers = dict(session.work.offers())
     others = [other.info for other in session.others]
-    return replace(about(session.subject), atlases=others, **offers)
+    return replace(about(session.subject), atlases=others, story=session.story, **offers)
 
 
 def about(subject: Subject) -> wire.About:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from attention_atlas.page.answers.subject import Subject
-from attention_atlas.page.wire.about import Neighbour
+from attention_atlas.page.wire.about import Neighbour, StoryStep
 from attention_atlas.page.wire.lab import EditProofs
 from attention_atlas.page.wire.maps import MapProgress
 from attention_atlas.page.wire.queue import Queued
@@ -43,3 +43,4 @@ class Session:
     others: tuple[Other, ...] = ()
     work: Work | None = None
     queue: PageQueue | None = None
+    story: tuple[StoryStep, ...] = ()

@@ -20,6 +20,7 @@ from attention_atlas.page.hosts.refusal import refused
 from attention_atlas.page.hosts.sender import Sender
 from attention_atlas.page.hosts.static_files import SERVED
 from attention_atlas.page.live.answers import Answers, Models, make_answers
+from attention_atlas.page.wire.about import StoryStep
 
 LARGEST_BODY = 200_000
 
@@ -29,13 +30,14 @@ def make_app(
     guard: Guard | None = None,
     models: Models = (),
     read_only: bool = False,
+    story: Sequence[StoryStep] = (),
 ) -> FastAPI:
     """Make the server of several subjects; the first is at /, subject i at /i/.
 
-    A page can add texts where its subject has a live model.
+    A page can add texts where its subject has a live model. The page of the first tells the story.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.answers = make_answers(subjects, models, read_only)
+    app.state.answers = make_answers(subjects, models, read_only, story)
     guard = guard or Guard()
     app.add_middleware(Guarded, guard=guard)
     for number, answers in enumerate(app.state.answers):

@@ -21,6 +21,7 @@ from attention_atlas.page.hosts.few_lines import few_lines
 from attention_atlas.page.hosts.guard import Guard
 from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.live.answers import Models
+from attention_atlas.page.wire.about import StoryStep
 
 _USUAL = 8642
 _KEPT_OPEN = 75  # seconds; longer than clients keep them, whose next request would meet the end
@@ -54,9 +55,10 @@ def start(
     port: int | None = None,
     models: Models = (),
     read_only: bool = False,
+    story: Sequence[StoryStep] = (),
 ) -> Running:
     """Serve in the background; return the server once it answers."""
-    server, listener, url, ending = _prepared(subjects, host, port, models, read_only)
+    server, listener, url, ending = _prepared(subjects, host, port, models, read_only, story)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     end = time.monotonic() + _PATIENCE
@@ -77,9 +79,10 @@ def serve(
     say: Callable[[str], None] = print,
     models: Models = (),
     read_only: bool = False,
+    story: Sequence[StoryStep] = (),
 ) -> None:
     """Serve until interrupted; print the address and open it in a browser."""
-    server, listener, url, ending = _prepared(subjects, host, port, models, read_only)
+    server, listener, url, ending = _prepared(subjects, host, port, models, read_only, story)
     say(f"open {url}" + ("" if browser else " in a browser") + " (Ctrl-C stops)")
     if browser:
         threading.Timer(0.5, webbrowser.open, [url]).start()
@@ -88,12 +91,17 @@ def serve(
 
 
 def _prepared(
-    subjects: Sequence[Subject], host: str, port: int | None, models: Models, read_only: bool
+    subjects: Sequence[Subject],
+    host: str,
+    port: int | None,
+    models: Models,
+    read_only: bool,
+    story: Sequence[StoryStep],
 ) -> tuple[uvicorn.Server, socket.socket, str, ExitStack]:
     """Return a server, its socket, its link, and what is to be ended after it."""
     static("page.html")  # fails now if the page is not built
     guard = Guard.of(host)
-    app = make_app(subjects, guard, models, read_only)
+    app = make_app(subjects, guard, models, read_only, story)
     listener = _listen(host, port)
     config = uvicorn.Config(
         app, log_level="error", access_log=False, lifespan="off", server_header=False,

@@ -23,7 +23,7 @@ from attention_atlas.page.live.background import BackgroundWork
 from attention_atlas.page.live.in_words import in_words
 from attention_atlas.page.live.model import LiveModel
 from attention_atlas.page.live.queue import LaneName, Queue
-from attention_atlas.page.wire.about import Neighbour
+from attention_atlas.page.wire.about import Neighbour, StoryStep
 from attention_atlas.page.wire.packing import Failure, pack
 from attention_atlas.store.reader import StoredAtlas
 
@@ -43,9 +43,11 @@ class Answers:
         work: BackgroundWork | None = None,
         others: Sequence[Other] = (),
         queue: Queue | None = None,
+        story: Sequence[StoryStep] = (),
     ):
         self.queue = queue or Queue()
-        self.session, self.work = Session(subject, tuple(others), work, self.queue), work
+        self.session = Session(subject, tuple(others), work, self.queue, tuple(story))
+        self.work = work
         self._kept: LRUCache[str, bytes] = LRUCache(KEPT, getsizeof=len)
         self._lock = threading.Lock()
         if work is not None:
@@ -123,11 +125,15 @@ def _packed(make: Callable[[], Any]) -> tuple[bytes, bool]:
 
 
 def make_answers(
-    subjects: Sequence[Subject], models: Models = (), read_only: bool = False
+    subjects: Sequence[Subject],
+    models: Models = (),
+    read_only: bool = False,
+    story: Sequence[StoryStep] = (),
 ) -> list[Answers]:
     """Make the Answers of each subject; the other subjects are there to be compared with.
 
-    They share one queue. `read_only` answers do nothing but show what is there.
+    They share one queue. `read_only` answers do nothing but show what is there. The story is of the
+    first subject.
     """
     answers, queue = [], Queue()
     for number, (subject, model) in enumerate(zip_longest(subjects, models)):
@@ -139,7 +145,8 @@ def make_answers(
         if isinstance(subject, StoredAtlas):
             grown = Grown(subject)
             work = BackgroundWork(grown, model, queue, read_only)
-            answers.append(Answers(grown, work, others, queue))
+            told = () if number else story
+            answers.append(Answers(grown, work, others, queue, told))
         else:
             answers.append(Answers(subject, None, others, queue))
     return answers

@@ -56,6 +56,15 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class StoryStep:
+    """One step of a story through the page."""
+
+    title: str
+    text: str
+    picks: str  # a state of the page, as its address writes it after #
+
+
+@dataclass(frozen=True)
 class About:
     """`about`: what there is to see."""
 
@@ -86,4 +95,5 @@ class About:
     patches: Sequence[str] = ()  # streams whose tokens have places in a picture
     no_moved: str = ""  # why only weights can be shown, not what is moved; else empty
     output_line: str = ""  # of the receipt: whether the heads add up to their layers
+    story: Sequence[StoryStep] = ()  # leads through the first minute; empty: no story
     thumbs: Sequence[ThumbSheet] = ()  # from coarse to fine; empty: no pictures, or too many

@@ -1,5 +1,7 @@
 // The Image tab: where patches look in a picture, one head at a time.
 import type { Tab } from "../../desk/tab";
+import { TOKEN_KEYS } from "../../desk/keys";
+import { CHOICES } from "../../source/wire";
 import ImageBar from "./ImageBar.svelte";
 import ImageControls from "./ImageControls.svelte";
 import ImageInspector from "./ImageInspector.svelte";
@@ -31,6 +33,24 @@ export const image: Tab = {
       act: (desk) => desk.image.swap(),
     },
     { shown: "Shift ←→↑↓", does: "on a picture: neighbouring patch" },
+    ...TOKEN_KEYS,
+  ],
+  commands: (desk) => [
+    ...CHOICES.combine.map((combine) => ({
+      group: "Picture",
+      text: `attention of ${combine === "head" ? "one head" : combine}`,
+      act: () => (desk.setTab("image"), (desk.picks.combine = combine)),
+    })),
+    {
+      group: "Picture",
+      text: "arrows to what each patch looks at most, on or off",
+      act: () => (desk.setTab("image"), (desk.picks.arrows = !desk.picks.arrows)),
+    },
+    {
+      group: "Picture",
+      text: "all flows, on or off",
+      act: () => (desk.setTab("image"), (desk.picks.flows = !desk.picks.flows)),
+    },
   ],
   ways: [{ key: "i", shown: "i", does: "Image tab", act: (desk) => desk.setTab("image") }],
   needs: () => ["attention", "pictures"],

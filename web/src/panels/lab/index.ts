@@ -1,7 +1,9 @@
 // The Lab tab: change attention, and see what the model then says and where it then looks.
 import type { Tab } from "../../desk/tab";
+import { CHOICES } from "../../source/wire";
+import { HEAD_MARK_KEYS } from "../parts/keys";
 import LabPanel from "./LabPanel.svelte";
-import { openCloseUp } from "./open";
+import { CLOSE_UPS, openCloseUp } from "./open";
 
 export const lab: Tab = {
   name: "lab",
@@ -19,6 +21,28 @@ export const lab: Tab = {
   ],
   status: (desk) => (desk.lab.receipt ? [{ name: "edit-receipt", text: desk.lab.receipt.line }] : []),
   ways: [{ key: "l", shown: "l", does: "Lab tab", act: (desk) => desk.setTab("lab") }],
+  keys: HEAD_MARK_KEYS,
+  commands: (desk) =>
+    desk.about.can_edit
+      ? [
+          {
+            group: "Edit",
+            text: `take ${desk.focus} out`,
+            act: () => desk.lab.toggle({ edit: "ablate", heads: [desk.focus], by: "zero" }),
+          },
+          { group: "Edit", text: "remove all edits", act: () => desk.lab.clear() },
+          ...CLOSE_UPS.map(({ view, text }) => ({
+            group: "Edit",
+            text: `difference in ${text}`,
+            act: () => openCloseUp(desk, view),
+          })),
+          ...CHOICES.labView.map((view) => ({
+            group: "Edits",
+            text: `show ${view}`,
+            act: () => (desk.picks.labView = view),
+          })),
+        ]
+      : [],
   into: (desk) => openCloseUp(desk, "head"),
   needs: () => ["edits"],
   undo: ["edits"],

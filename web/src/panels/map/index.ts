@@ -1,10 +1,16 @@
 // The Map tab: the queries and keys of every head as points.
+import type { Command } from "../../desk/command";
 import type { Desk } from "../../desk/desk.svelte";
 import type { Tab } from "../../desk/tab";
 import MapControls from "./MapControls.svelte";
 import MapInspector from "./MapInspector.svelte";
 import MapPanel from "./MapPanel.svelte";
+import { TOKEN_KEYS } from "../../desk/keys";
+import { choices } from "../../map/colouring";
 import { MARKS, type Verdict } from "../../map/verdict";
+import { COLUMN_KEYS } from "../parts/keys";
+import { METHODS, took } from "./methods";
+import { stepPoint } from "./step";
 
 export const map: Tab = {
   name: "map",
@@ -39,7 +45,11 @@ export const map: Tab = {
       does: "true and near: what a point attends to most, and what lies nearest",
       act: (desk) => (desk.picks.trueNear = !desk.picks.trueNear),
     },
+    ...TOKEN_KEYS,
+    ...COLUMN_KEYS,
   ],
+  stepToken: stepPoint,
+  commands,
   ways: [{ key: "m", shown: "m", does: "Map tab", act: (desk) => desk.setTab("map") }],
   into: (desk) => desk.map.enter(desk.focus),
   out: (desk) => desk.map.leave(),
@@ -48,6 +58,38 @@ export const map: Tab = {
   alone: (picks) => picks.mapHead,
   steps: ["map", "mapHead"],
 };
+
+function commands(desk: Desk): Command[] {
+  const { map, about } = desk;
+  const missing = about.estimates.filter(
+    ({ method, dims }) => !about.maps.some((known) => known.method === method && known.dims === dims),
+  );
+  const there = (act: () => unknown) => () => (desk.setTab("map"), act());
+  return [
+    ...about.maps.map(({ method, dims }) => ({
+      group: "Projection",
+      text: `${METHODS[method] ?? method} ${dims}-D`,
+      act: there(() => map.choose(method, dims)),
+    })),
+    ...missing.map(({ method, dims, seconds }) => ({
+      group: "Compute",
+      text: `map by ${METHODS[method] ?? method} ${dims}-D, about ${took(seconds)}`,
+      act: there(() => void map.compute(method, dims)),
+    })),
+    ...(map.data ? choices(map.data) : []).map(({ name, label }) => ({
+      group: "Map colour",
+      text: label,
+      act: there(() => (desk.picks.colour = name)),
+    })),
+    { group: "Map", text: "all heads", act: there(() => map.leave()) },
+    { group: "Map", text: "names of tokens, on or off", act: there(() => (desk.picks.labels = !desk.picks.labels)) },
+    {
+      group: "Map",
+      text: "lines to the strongest keys, on or off",
+      act: there(() => (desk.picks.lines = !desk.picks.lines)),
+    },
+  ];
+}
 
 function status({ map: { data, info }, hoverHead, focus }: Desk): { name: string; text: string }[] {
   if (!data) return [];

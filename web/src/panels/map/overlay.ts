@@ -9,6 +9,7 @@ import { HIGH, placed, type Label, type Wish } from "../../map/labels";
 import { panelBox } from "../../map/plane";
 import { MARKS, type Grade } from "../../map/verdict";
 import type { Stage } from "./stage";
+import { clipped as cut, isolated } from "../../draw/letters";
 
 export interface Line {
   from: number;
@@ -262,7 +263,8 @@ export function chosen(context: CanvasRenderingContext2D, stage: Stage, over: Ov
   return placed(wishes, size.width, size.height, marks ? 300 : 90);
 }
 
-export const clipped = (text: string): string => ([...text].length > 18 ? `${[...text].slice(0, 17).join("")}…` : text);
+/** Cut a name to what a label holds, its direction apart from all others. */
+export const clipped = (text: string): string => isolated(cut(text, 18));
 
 function ring(
   context: CanvasRenderingContext2D,

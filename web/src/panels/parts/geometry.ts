@@ -1,4 +1,5 @@
 // Where are tokens and lines drawn?
+import { columns } from "../../draw/letters";
 import type { Unit } from "../../weights/units";
 
 export const FONT = 12.5;
@@ -10,7 +11,7 @@ const MOST = 110;
 
 export function columnWidth(units: Unit[], width: number): number {
   let longest = 3;
-  for (const unit of units) longest = Math.max(longest, Math.min(24, [...unit.text].length));
+  for (const unit of units) longest = Math.max(longest, Math.min(24, columns(unit.text)));
   return Math.round(Math.min(width * 0.3, longest * FONT * LETTER + 22));
 }
 

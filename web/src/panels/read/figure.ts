@@ -3,6 +3,7 @@ import type { Desk } from "../../desk/desk.svelte";
 import { css, hex, PAPER } from "../../draw/colour";
 import { Figure } from "../../draw/svg";
 import { colourOf, strengthOf, type Tint, type Word } from "./words";
+import { columns } from "../../draw/letters";
 
 const LETTER = 9.2;
 const LINE = 30;
@@ -17,7 +18,7 @@ export function readFigure(desk: Desk, texts: { title: string; words: Word[]; ti
     titles.push({ line: line++, title });
     let x = 0;
     for (const word of words) {
-      const wide = [...word.text].length * LETTER;
+      const wide = columns(word.text) * LETTER;
       if (x > 0 && x + wide > WIDE) [x, line] = [0, line + 1];
       else if (word.spaced && x > 0) x += LETTER;
       placed.push({ x, line, word, tint });
@@ -35,7 +36,7 @@ export function readFigure(desk: Desk, texts: { title: string; words: Word[]; ti
       figure.rect(
         left,
         top,
-        [...word.text].length * LETTER,
+        columns(word.text) * LETTER,
         LINE * 0.8,
         css(colourOf(tint.weights[word.at] ?? 0, tint)),
         0.75 * strength,

@@ -5,9 +5,12 @@ import TextBar from "./TextBar.svelte";
 import TextControls from "./TextControls.svelte";
 import TextInspector from "./TextInspector.svelte";
 import TextRow from "./TextRow.svelte";
-import { stepToken } from "../../desk/tokens";
+import { TOKEN_KEYS } from "../../desk/keys";
+import type { Picks } from "../../source/wire";
+import { COLUMN_KEYS, HEAT_KEYS } from "../parts/keys";
 import { WHAT } from "../parts/shown";
 import { VIEWS } from "./views";
+import { isolated } from "../../draw/letters";
 
 export const text: Tab = {
   name: "text",
@@ -40,18 +43,13 @@ export const text: Tab = {
   legend: "rows look, columns are looked at",
   tokenName(desk, token) {
     const text = desk.unitOf(token)?.text ?? desk.one.tokensAt(token.side)[token.position]?.text;
-    return text === undefined ? "" : `\u00a0“${text}”`;
+    return text === undefined ? "" : `\u00a0“${isolated(text)}”`;
   },
   keys: [
     { key: "a", shown: "a", does: "show all heads of the layer", act: (desk) => desk.allHeads() },
-    { key: ",", shown: ",", does: "pin the token before", act: (desk) => stepToken(desk, -1) },
-    {
-      key: ".",
-      shown: ".",
-      does: "pin the next token; the first time, the first generated one",
-      act: (desk) => stepToken(desk, 1),
-    },
-    { shown: "+ − 0", does: "heat-map of a long input: zoom in, zoom out, show all" },
+    ...TOKEN_KEYS,
+    ...COLUMN_KEYS,
+    ...HEAT_KEYS,
   ],
   ways: [
     { key: "1", shown: "1", does: "Lines view", act: (desk) => desk.setTab("text", "head") },
@@ -60,6 +58,24 @@ export const text: Tab = {
     { key: "4", shown: "4", does: "Heat-map view", act: (desk) => desk.setTab("text", "heat") },
     { key: "5", shown: "5", does: "Logit view", act: (desk) => desk.setTab("text", "logit") },
     { key: "6", shown: "6", does: "Reading view", act: (desk) => desk.setTab("text", "read") },
+  ],
+  commands: (desk) => [
+    ...(desk.about.no_moved ? [] : (Object.keys(WHAT) as Picks["shown"][])).map((shown) => ({
+      group: "Shown",
+      text: WHAT[shown].text,
+      act: () => desk.alter({ shown }),
+    })),
+    ...desk.about.towers.slice(desk.about.towers.length > 1 ? 0 : 1).map(({ name, queries, keys }) => ({
+      group: "Attention",
+      text: `${name}: ${queries} looks at ${keys}`,
+      act: () => desk.setTower(name),
+    })),
+    {
+      group: "Text",
+      text: "without sinks, or with them",
+      act: () => desk.alter({ withoutSinks: !desk.picks.withoutSinks }),
+    },
+    { group: "Text", text: "show all hidden tokens", act: () => desk.showAll() },
   ],
   into(desk) {
     if (VIEWS[desk.picks.view].allHeads) desk.picks.view = "head";

@@ -6,6 +6,7 @@ import { labelsOn, LINE } from "../../tiles/labels";
 import { reach, SIDE, type TileName } from "../../tiles/need";
 import type { Size, View } from "../../tiles/view";
 import type { Tiling } from "./tiling.svelte";
+import { clipped as cut, isolated } from "../../draw/letters";
 
 /** Room for the names of tokens: left of the rows, above the columns. */
 export const LEFT = 104;
@@ -91,7 +92,8 @@ export function drawAxes(
   const every = view.cell >= LINE;
   context.font = `11px ${MONO}`;
   context.fillStyle = every ? ink : faint;
-  const words = (position: number, text: string) => clipped(every ? text : `${position.toLocaleString("en")} ${text}`);
+  const words = (position: number, text: string) =>
+    clipped(every ? text : `${position.toLocaleString("en")} ${isolated(text)}`);
   context.textAlign = "right";
   for (const { position, at } of labelsOn(view.row, view.cell, size.height, extent.rows))
     if (at >= 4) context.fillText(words(position, rowText(position)), LEFT - 6, TOP + at + 4);
@@ -106,5 +108,4 @@ export function drawAxes(
   }
 }
 
-export const clipped = (text: string): string =>
-  [...text].length > LETTERS ? `${[...text].slice(0, LETTERS - 1).join("")}…` : text;
+export const clipped = (text: string): string => isolated(cut(text, LETTERS));

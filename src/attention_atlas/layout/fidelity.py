@@ -27,7 +27,6 @@ from torch import Tensor
 
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.apart import distances, from_rows, head_slices
-from attention_atlas.layout.neighbours import largest
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.sight import Sight, SightBlock, Sights
 from attention_atlas.store.maps import OF_A_MAP
@@ -267,7 +266,7 @@ def neighbourhoods(
 def nearest(places: Tensor, rows: Tensor, k: int) -> Tensor:
     """Find the k nearest places of some, from (heads, points, dims); returns (heads, rows, k)."""
     parts = [
-        largest(from_rows(places[heads], rows).neg_(), k)[1]
+        from_rows(places[heads], rows).topk(k, dim=2, largest=False).indices
         for heads in head_slices(places, len(rows))
     ]
     return torch.cat(parts)

@@ -15,7 +15,6 @@ from attention_atlas.names.errors import InputError
 METRICS = ("cosine", "euclidean")
 SCORES_CPU = 1 << 21  # floats of one piece; 8 MB stay in the cache
 SCORES_CUDA = 1 << 29
-GROUP = 32  # values of a row that are compared as one at first
 
 
 @dataclass(frozen=True)
@@ -88,34 +87,8 @@ def best_partners(
             piece -= less[head, None]
         if not itself:
             piece.diagonal(offset=row.start, dim1=1, dim2=2).fill_(-torch.inf)
-        score[head, row], index[head, row] = largest(piece, k)
+        score[head, row], index[head, row] = piece.topk(k, dim=2)
     return index, score
-
-
-def largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Find the k largest along the last axis, largest first; returns them and their places."""
-    if values.is_cuda and values.shape[-1] >= 2 * k * GROUP:
-        return largest_by_groups(values, k)
-    best = values.topk(k, dim=-1)
-    return best.values, best.indices
-
-
-def largest_by_groups(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Find the same, reading most of a long row once.
-
-    The k largest lie in the k groups of values with the largest tops, and among the rest that
-    fills no group.
-    """
-    count = values.shape[-1] // GROUP
-    whole = count * GROUP
-    tops = values[..., :whole].view(*values.shape[:-1], count, GROUP).amax(-1)
-    group = tops.topk(min(k, count), dim=-1, sorted=False).indices
-    inside = torch.arange(GROUP, device=values.device)
-    place = (group[..., None] * GROUP + inside).flatten(-2)
-    rest = torch.arange(whole, values.shape[-1], device=values.device)
-    place = torch.cat([place, rest.expand(*place.shape[:-1], -1)], -1)
-    best = values.gather(-1, place).topk(k, dim=-1)
-    return best.values, place.gather(-1, best.indices)
 
 
 def _distance(points: Tensor, score: Tensor, metric: str) -> Tensor:

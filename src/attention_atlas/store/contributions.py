@@ -63,16 +63,14 @@ def _by_products(rows: Float32, projection: LayerProjection) -> tuple[Float32, F
     if projection.products is None:
         return _by_output(rows, projection)
     back = rows @ projection.products
-    whole = np.einsum("rd,rd->r", rows, back, dtype=np.float64)
-    sizes = whole
+    squares: Float32 = np.einsum("rd,rd->r", rows, back)
+    sizes = squares
     if projection.bias is not None:
-        along = projection.flat @ projection.bias  # (H·E,)
-        bias = float(projection.bias.astype(np.float64) @ projection.bias)
-        sizes, whole = whole + bias, whole + 2 * (rows @ along) + bias
+        along, bias = projection.bias_products
+        sizes, squares = squares + bias, squares + 2 * (rows @ along) + bias
         back += along
-    squares = whole.astype(np.float32)
-    parts = np.square(rows, dtype=np.float64) @ np.diagonal(projection.products) + sizes
-    lost = np.flatnonzero(whole <= _CANCELS * parts)
+    parts = np.square(rows) @ np.diagonal(projection.products) + sizes
+    lost = np.flatnonzero(squares <= np.float32(_CANCELS) * parts)
     if lost.size:
         back[lost], squares[lost] = _by_output(rows[lost], projection)
     return back, squares
@@ -88,17 +86,19 @@ def _by_output(rows: Float32, projection: LayerProjection) -> tuple[Float32, Flo
 
 
 def contributions(
-    weights: Float32, values: Float32, given: Given, heads: Sequence[int], group: int
-) -> Float32:
+    weights: Float32, values: Float32, given: Given, heads: Sequence[int], group: int,
+    times: float = 1,
+) -> Float32:  # fmt: skip
     """Return signed shares (H, R, M) of some heads: their weights (H, R, M), values (G, M, E).
 
     group  number of heads that share one value
+    times  a factor of all shares
     """
-    size = np.where(given.squares > 0, given.squares, np.inf)[:, None].astype(np.float32)
+    size = np.where(given.squares > 0, given.squares / times, np.inf)[:, None].astype(np.float32)
     shares = np.empty(weights.shape, np.float32)
     for place, head in enumerate(heads):
-        np.matmul(given.back[head] / size, values[head // group].T, out=shares[place])
-    shares *= weights
+        own = np.matmul(given.back[head] / size, values[head // group].T, out=shares[place])
+        own *= weights[place]  # while it is in the cache
     return shares
 
 

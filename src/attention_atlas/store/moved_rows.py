@@ -5,6 +5,7 @@ the whole layer: rows are read for all heads, a few million numbers at a time, a
 gives is kept for the inputs and layers that were read last.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -63,6 +64,7 @@ class MovedRows:
         self._kept: LRUCache[tuple[int, str, int, int], Given] = LRUCache(
             KEPT, getsizeof=lambda given: given.nbytes
         )
+        self._lock = threading.Lock()  # a server reads in several threads
 
     def rows(
         self,
@@ -72,8 +74,12 @@ class MovedRows:
         heads: Sequence[int] | None = None,
         rows: Sequence[int] | None = None,
         columns: Sequence[int] | None = None,
+        by_heads: bool = False,
     ) -> Float32:
-        """Return (H, R, C), float32; the arguments are those of `StoredAtlas.rows`."""
+        """Return (H, R, C), float32; the arguments are those of `StoredAtlas.rows`.
+
+        by_heads  contributions times the layer's heads, as a page shows them
+        """
         count, n, m = self.atlas.shape(input, layer, tower)
         wanted, asked = indexes(heads, count, "heads"), indexes(rows, n, "rows")
         places = None if columns is None else indexes(columns, m, "columns")
@@ -88,9 +94,12 @@ class MovedRows:
                 part = norms(weights, values, projection, wanted.tolist(), group)
             else:
                 weights, given = self._given(input, layer, name, wanted, block, values)
-                part = contributions(weights, values, given, wanted.tolist(), group)
+                times = count if by_heads else 1
+                part = contributions(weights, values, given, wanted.tolist(), group, times)
             parts.append(part if places is None else part[:, :, places])
         empty = np.zeros((len(wanted), 0, m if places is None else len(places)), np.float32)
+        if len(parts) == 1:
+            return parts[0]
         return np.concatenate(parts, axis=1) if parts else empty
 
     def _weights(
@@ -111,14 +120,16 @@ class MovedRows:
         """Return the weights of some heads, and what the layer gives to these rows."""
         numbers = heads.tolist()
         key = (input, tower, layer, hash(rows.tobytes()))
-        given = self._kept.get(key)
+        with self._lock:
+            given = self._kept.get(key)
         if given is not None:
             return self._weights(input, layer, tower, numbers, rows.tolist()), given
         every = self.atlas.shape(input, layer, tower)[0]
         weights = self._weights(input, layer, tower, range(every), rows.tolist())
         given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
         if given.nbytes <= KEPT:
-            self._kept[key] = given
+            with self._lock:
+                self._kept[key] = given
         same = numbers == list(range(every))
         return (weights if same else weights[heads]), given
 

@@ -63,6 +63,12 @@ class LayerProjection:
         return flat @ flat.T if small else None
 
     @cached_property
+    def bias_products(self) -> tuple[Float32, np.float32]:
+        """Get the products of the bias with all rows of the matrix (H·E,), and with itself."""
+        assert self.bias is not None
+        return self.flat @ self.bias, np.float32(self.bias @ self.bias)
+
+    @cached_property
     def factors(self) -> Float32:
         """Get R_h (H, E', E) with ‖R_h v‖ = ‖v @ matrix[h]‖: a product with E × E numbers."""
         return np.stack([np.linalg.qr(head.T, mode="r") for head in self.matrix])

@@ -79,12 +79,7 @@ export class Desk extends Sieving {
   /** Sinks of the picked input; shown by name, and hidden as keys where the picks say so. */
   sinks: Sinks | undefined = $state.raw();
   /** What stands before the paths of attention: what is shown in place of weights, without which keys. */
-  readonly as: string = $derived.by(() => {
-    const { shown } = this.picks;
-    if (shown === "weights" || this.about.no_moved) return "";
-    const keys = [...this.hiddenKeys(this.layer?.keys ?? "")].sort((a, b) => a - b);
-    return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
-  });
+  readonly as: string = $derived.by(() => this.asOf(this.picks.shown));
 
   /** The picked input, and the one it is compared with. */
   one!: Pane;
@@ -153,6 +148,18 @@ export class Desk extends Sieving {
     const { sinks } = this;
     const taken = this.picks.withoutSinks && sinks?.stream === stream && sinks.input === this.picks.input;
     return setOf(taken ? [...hidden, ...sinks.sinks.map(({ position }) => position)] : hidden);
+  }
+
+  private asOf(shown: Picks["shown"]): string {
+    if (shown === "weights" || this.about.no_moved) return "";
+    const keys = [...this.hiddenKeys(this.layer?.keys ?? "")].sort((a, b) => a - b);
+    return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
+  }
+
+  /** Ask for what another choice of the switch would show, so that it is there when it is picked. */
+  foresee(shown: Picks["shown"]): void {
+    if (!this.source.live || this.one.long || !this.needs("attention") || this.lab.first !== this.picks.input) return;
+    this.store.shownAs("edges", this.asOf(shown), this.picks.input, this.tower.name).catch(() => {});
   }
 
   /** Get the colour of a head's lines; null where numbers are signed: blue above zero, orange below. */

@@ -8,7 +8,7 @@ keeps small weights precise, which may be all that is left when tokens are hidde
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -82,16 +82,15 @@ def window_edges(subject: Windowed, input: int, tower: str, layer: Layer, window
 def _whole(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], rounded: bool
 ) -> Edges:
-    arrays, sums, shapes = [], [], []
+    shapes, sums = [subject.shape(input, layer, tower) for layer in layers], []
     shares = shown_of(subject) != "weights"
-    for layer in layers:
-        whole = subject.rows(input, layer, tower)
-        shapes.append(whole.shape)
+    ends, k = np.cumsum([heads * n for heads, n, _ in shapes]), max(shape[2] for shape in shapes)
+    weight = np.zeros((ends[-1], k), np.uint16 if rounded else np.float32)
+    for layer, end, (heads, n, m) in zip(layers, ends.tolist(), shapes, strict=True):
+        whole = subject.rows(input, layer, tower).reshape(-1, m)
         if not shares:
-            sums.append(whole.sum(axis=2).reshape(-1))
-        arrays.append(_roots(whole) if rounded else whole)
-    k = max(shape[2] for shape in shapes)
-    weight = np.concatenate([_padded(array, k) for array in arrays])  # (R, k)
+            sums.append(whole.sum(axis=1))
+        weight[end - heads * n : end, :m] = _roots(whole) if rounded else whole
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
         np.zeros(len(weight), np.uint16),
@@ -148,22 +147,24 @@ def _every(rows: Float32) -> npt.NDArray[np.intp]:
     return np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
 
 
-def _padded(layer: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
-    rows = layer.reshape(-1, layer.shape[2])
-    return np.pad(rows, ((0, 0), (0, k - rows.shape[1]))) if k > rows.shape[1] else rows
-
-
 def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], list[int]]:
     heads, n, m = zip(*shapes, strict=True)
     return list(heads), list(n), list(m)
 
 
 def _steps(weights: Float32) -> npt.NDArray[np.uint16]:
-    return np.rint(np.clip(weights, 0, 1) * UNIT).astype(np.uint16)
+    return _rounded(np.clip(weights, 0, 1))
 
 
 def _roots(weights: Float32) -> npt.NDArray[np.uint16]:
-    return _steps(np.sqrt(np.clip(weights, 0, 1)))
+    within = np.clip(weights, 0, 1)
+    return _rounded(np.sqrt(within, out=within))
+
+
+def _rounded(shares: Float32) -> npt.NDArray[np.uint16]:
+    """Turn numbers from 0 to 1 into 65535ths; overwrites them."""
+    shares *= UNIT
+    return np.rint(shares, out=shares).astype(np.uint16)
 
 
 def _uneven_sums(sums: Float32) -> Float32 | None:

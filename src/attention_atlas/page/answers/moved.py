@@ -56,14 +56,13 @@ class MovedView:
         """Return (H, R, C): shares of the layer, times its heads."""
         count = self._atlas.shape(input, layer, tower)[0]
         if self.how == CONTRIBUTION:
-            shares = self._moved.rows(input, layer, tower, heads, rows, columns)
-            shares *= np.float32(count)
-            return shares
+            return self._moved.rows(input, layer, tower, heads, rows, columns, by_heads=True)
         whole = self._moved.rows(input, layer, tower, None, rows)
-        total = whole.sum((0, 2))
-        share = whole * (count / np.where(total > 0, total, 1)).astype(np.float32)[None, :, None]
-        share = share if heads is None else share[list(heads)]
-        return np.asarray(share if columns is None else share[:, :, list(columns)])
+        total = whole.sum(2).sum(0)
+        share = whole if heads is None else whole[list(heads)]
+        share = share if columns is None else share[:, :, list(columns)]
+        share *= (count / np.where(total > 0, total, 1)).astype(np.float32)[None, :, None]
+        return share
 
     def window(
         self, input: int, layer: int, tower: str | None, rows: range, columns: range,

@@ -92,6 +92,8 @@ class Atlas(StoredAtlas):
 
         model    adds scores on repeated random tokens, and gradient importance
         conllu   (an option) adds agreement with the trees of a CoNLL-U file
+        without_sinks  (an option) measures weights without the sinks of each input as well, and
+                 returns those scores
 
         The other options are those of `studies.measure.measure`.
         """
@@ -121,11 +123,11 @@ class Atlas(StoredAtlas):
 
         return directions(self, head, k, way, seed)
 
-    def scores(self) -> Scores | None:
+    def scores(self, without_sinks: bool = False) -> Scores | None:
         """Get the scores in the folder, or those measured in memory; None if not measured."""
         from attention_atlas.measure.run import known_scores
 
-        return known_scores(self)
+        return known_scores(self, without_sinks)
 
     def label(self, model: Any, processor: Any = None, **options: Any) -> pd.DataFrame:
         """Name what each patch shows by a segmentation model of transformers; returns the tokens.

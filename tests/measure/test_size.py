@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import attention_atlas as aa
 from attention_atlas.measure.accumulate import RowMean
-from attention_atlas.measure.input_meter import InputMeter, _alike
+from attention_atlas.measure.input_meter import InputMeter, group_alike
 from attention_atlas.measure.kinds import Evidence
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.one_input import measure_blocks
@@ -236,7 +236,7 @@ def test_layers_measured_together_have_the_scores_of_each_alone(
     layers, tokens = layers_in_memory(n, [*forms, window], sinks), token_table(n)
     meter = InputMeter(tokens, 0, Machine(device, largest=11 * 12 * n))
     together = meter.layers(layers, OF_TEXT, [0])
-    assert [len(group) for group in _alike(layers, 0)] == [3, 2, 1]
+    assert [len(group) for group in group_alike(layers, 0)] == [3, 2, 1]
     vectors = [
         (one.vectors("query", np.arange(4), 0), one.vectors("key", np.arange(2), 0))
         for one in layers

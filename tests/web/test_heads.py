@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
+from attention_atlas.measure.run import measure_atlas
 from tests.tolerance import unit
 from tests.web.maps import eventually
 
@@ -140,3 +141,22 @@ def test_on_the_card_no_interval_wraps_and_no_rank_is_cut_off(open_page: Open) -
             )
         )
         assert lines <= 1
+
+
+def test_scores_without_sinks_by_the_same_switch_in_table_and_card(
+    open_page: Open, subjects: dict[str, Any]
+) -> None:
+    atlas = subjects["gpt"]
+    expected = measure_atlas(atlas, progress=False, keep=False, without_sinks=True).table
+    page = open_page("gpt", "tab=heads&heads=L5H4")
+    headings = page.locator("[data-testid=head-table] th").all_inner_texts()
+    cell = page.get_by_test_id("row-L5H4").locator("td").nth(headings.index("confidence"))
+    with_sinks = float(cell.inner_text())
+    page.get_by_test_id("no-sinks").check()
+    expect(page.get_by_test_id("card-no-sinks")).to_be_visible()
+    mine = expected[(expected["head"] == "L5H4") & (expected["measure"] == "confidence")]
+    eventually(page, lambda: abs(float(cell.inner_text()) - float(mine["value"].iloc[0])) < 0.006)
+    assert abs(with_sinks - float(mine["value"].iloc[0])) > 0.05
+    assert "on first token" not in page.locator("[data-testid=card] .aa-scores").inner_text()
+    page.get_by_test_id("no-sinks").uncheck()
+    eventually(page, lambda: float(cell.inner_text()) == with_sinks)

@@ -28,6 +28,10 @@ def heads(
     relations: Annotated[
         bool, typer.Option("--relations", help="List the best heads of each relation of the trees.")
     ] = False,
+    without_sinks: Annotated[
+        bool,
+        typer.Option("--without-sinks", help="Kinds and scores without the sinks of each input."),
+    ] = False,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print every score as CSV.")] = False,
 ) -> None:
@@ -35,14 +39,14 @@ def heads(
     from attention_atlas.atlas import open_atlas
 
     opened = open_atlas(atlas)
-    opened.measure()
+    opened.measure(without_sinks=without_sinks)
     if head is not None:
-        _print_card(opened, str(Head.parse(head)))
+        _print_card(opened, str(Head.parse(head)), without_sinks)
         return
     if relations:
         _print_relations(opened, as_json, as_csv)
         return
-    frame = _sorted(opened, opened.heads(), sort)
+    frame = _sorted(opened, opened.heads(without_sinks), sort, without_sinks)
     if kind is not None:
         frame = frame[frame["kind"] == kind]
     if not _printed(frame, as_json, as_csv):
@@ -51,13 +55,13 @@ def heads(
         print(shown.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
 
 
-def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str) -> "pd.DataFrame":
+def _sorted(atlas: "Atlas", frame: "pd.DataFrame", by: str, without_sinks: bool) -> "pd.DataFrame":
     if by == "head":
         return frame
     if by == "odd":
         from attention_atlas.measure.anomalies import anomalies, worth_a_look
 
-        scores = atlas.measure()
+        scores = atlas.measure(without_sinks=without_sinks)
         odd = worth_a_look(scores, anomalies(scores))[["head", "odd"]]
         return odd.merge(frame, on="head")
     if by not in frame.columns:
@@ -89,11 +93,11 @@ def _print_relations(atlas: "Atlas", as_json: bool, as_csv: bool) -> None:
         print(best_heads(table).to_string(index=False, float_format=lambda value: f"{value:.3f}"))
 
 
-def _print_card(atlas: "Atlas", name: str) -> None:
+def _print_card(atlas: "Atlas", name: str, without_sinks: bool) -> None:
     from attention_atlas.measure.alike import alike
     from attention_atlas.measure.card import card
 
-    scores = atlas.measure()
+    scores = atlas.measure(without_sinks=without_sinks)
     try:
         similar = alike(atlas)
     except AtlasError:

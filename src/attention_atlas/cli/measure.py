@@ -26,6 +26,12 @@ def measure(
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Measure every row of long inputs too.")
     ] = False,
+    without_sinks: Annotated[
+        bool,
+        typer.Option(
+            "--without-sinks", help="Measure weights without the sinks of each input as well."
+        ),
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure again.")] = False,
     seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
@@ -37,11 +43,11 @@ def measure(
 
     opened = open_atlas(atlas)
     asked = again or all_rows or model is not None or conllu is not None
-    if not asked and opened.scores() is not None:
+    if not asked and opened.scores(without_sinks) is not None:
         say(f"{atlas} is measured already; to measure it again, add --again")
     scores = run(
-        opened, model, conllu=conllu, all_rows=all_rows, again=again, seed=seed,
-        engine=find_engine(running), **keywords(loading),
+        opened, model, conllu=conllu, all_rows=all_rows, without_sinks=without_sinks, again=again,
+        seed=seed, engine=find_engine(running), **keywords(loading),
     )  # fmt: skip
     if as_json:
         print(json.dumps(scores.measures, indent=1, ensure_ascii=False))

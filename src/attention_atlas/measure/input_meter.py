@@ -5,7 +5,7 @@ The vectors are a `StoredLayer`'s: those of a file, or those of a capture that i
 together, all their heads in one block: a call on a few heads costs as much as one on many.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,10 @@ from attention_atlas.measure.read_blocks import (
     head_ranges,
     stacked_blocks,
 )
+from attention_atlas.measure.set_aside import set_aside
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.names.out_of_memory import is_out_of_memory
+from attention_atlas.store.form import Ints
 from attention_atlas.store.rows import StoredLayer
 
 Numbers = npt.NDArray[Any]
@@ -39,6 +41,7 @@ class InputMeter:
     tokens: TokenTable
     seed: int = 0
     machine: Machine = ALL_CORES
+    aside: Mapping[tuple[str, int], Ints] | None = None  # stream, input → keys to take out
 
     def input(self, stored: StoredLayer, measures: Sequence[Measure], number: int) -> InputScores:
         """Measure all heads of a layer on one input."""
@@ -66,7 +69,7 @@ class InputMeter:
         """Measure layers on some inputs; returns the arrays of a `Partial`, without their names."""
         measured: list[list[InputScores]] = [[] for _ in layers]
         for number in inputs:
-            for group in _alike(layers, number):
+            for group in group_alike(layers, number):
                 scores = self.together([layers[place] for place in group], measures, number)
                 for place, of_layer in zip(group, scores, strict=True):
                     measured[place].append(of_layer)
@@ -82,6 +85,10 @@ class InputMeter:
         # The same shuffles for all layers, so that chance does not depend on how they are cut.
         dice = np.random.default_rng([self.seed, number])
         blocks = stacked_blocks(stack, number, self.tokens, computing, self.seed)
+        if self.aside is not None:
+            layer = stack[0].stored.layer
+            keys = self.aside.get((layer.keys, number), np.zeros(0, np.intp))
+            blocks = set_aside(blocks, keys, layer.sink)
         try:
             return measure_blocks(measures, blocks, dice)
         except (RuntimeError, MemoryError) as problem:
@@ -104,7 +111,7 @@ def cut_stacks(layers: Sequence[StoredLayer], keys: int, largest: int) -> Iterat
     yield stack
 
 
-def _alike(layers: Sequence[StoredLayer], number: int) -> list[list[int]]:
+def group_alike(layers: Sequence[StoredLayer], number: int) -> list[list[int]]:
     """Group the places of layers that are alike on an input."""
     groups: dict[object, list[int]] = {}
     for place, stored in enumerate(layers):

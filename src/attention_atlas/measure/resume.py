@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from attention_atlas.measure.shards import Meter
 from attention_atlas.store.parts import Journal
-from attention_atlas.store.scores import SCORES, belongs_to
+from attention_atlas.store.scores import belongs_to, file_names
 
 
 def open_journal(meter: Meter, again: bool) -> Journal:
@@ -18,11 +18,11 @@ def open_journal(meter: Meter, again: bool) -> Journal:
     """
     asked = {
         "atlas": belongs_to(meter.atlas.manifest), "seed": meter.seed,
-        "rows": meter.machine.rows,
+        "rows": meter.machine.rows, "without_sinks": meter.without_sinks,
         "measures": [measure.name for layer in meter.layers for measure in layer.measures],
         "version": version("attention-atlas"),
     }  # fmt: skip
-    path = meter.atlas.path / SCORES
+    path = meter.atlas.path / file_names(meter.without_sinks)[0]
     if again:
         Journal.beside(path, asked).sweep()
     return Journal.beside(path, asked)

@@ -27,6 +27,7 @@ class Keys:
     place: Integers | None = None  # (M, 3): picture, row, column; −1: no patch
     vectors: Floats | None = None  # (H, M, D)
     values: Floats | None = None  # (H, M, E)
+    kept: Bools | None = None  # (M,): keys that were not taken out (`set_aside`); None: all
 
     @cached_property
     def patches(self) -> Any:
@@ -44,6 +45,13 @@ class Keys:
     def vector_lengths(self) -> Any:
         """(H, M): the norm of each key."""
         return lengths(self.vectors)
+
+    @cached_property
+    def mean_length(self) -> Any:
+        """(H,): the mean norm of the keys."""
+        lengths = self.vector_lengths if self.kept is None else self.vector_lengths[:, self.kept]
+        xp = namespace(lengths)
+        return xp.mean(lengths, axis=1, dtype=xp.float64)
 
     @cached_property
     def mean_vector(self) -> Any:

@@ -37,7 +37,9 @@ from attention_atlas.store.scores import Scores, read_scores, write_scores
 
 _log = logging.getLogger("attention_atlas")
 _HERE = Local()
-_not_kept: WeakKeyDictionary[StoredAtlas, Scores] = WeakKeyDictionary()  # while the atlas is open
+# While the atlas is open, with and without sinks.
+_not_kept: WeakKeyDictionary[StoredAtlas, dict[bool, Scores]] = WeakKeyDictionary()
+_NO_SINKS = "; without the sinks of each input, the other weights scaled to sum to one"
 CHANCES = {
     "shuffled": "the weights of each row shuffled among the keys it may see",
     "even": "a head that is even over the keys it may see",
@@ -89,15 +91,16 @@ class Ready:
 def measure_atlas(
     atlas: StoredAtlas, extras: Sequence[Extra | Ready] = (), *, seed: int = 0, again: bool = False,
     progress: bool = True, keep: bool = True, machine: Machine = ALL_CORES,
-    engine: Engine = _HERE,
+    engine: Engine = _HERE, without_sinks: bool = False,
 ) -> Scores:  # fmt: skip
     """Read the scores of an atlas, or measure it if it has none; returns them with the extras.
 
     keep     write new scores into the folder; warns where it cannot be written to
     machine  what to compute with, and how many rows of a long input
     engine   where the shards are measured
+    without_sinks  the sinks of each input are taken out of its weights first
     """
-    known = None if again else known_scores(atlas)
+    known = None if again else known_scores(atlas, without_sinks)
     if known is not None and not _as_asked(known.options, seed, machine):
         known = None
     if known is not None and not extras:
@@ -105,12 +108,12 @@ def measure_atlas(
     journal = None
     if known is None:
         atlas.need_vectors(every=True)
-        meter = Meter(atlas, seed=seed, machine=machine)
+        meter = Meter(atlas, seed=seed, machine=machine, without_sinks=without_sinks)
         journal = open_journal(meter, again) if keep else None
         known = _made(meter, progress, journal, engine)
     scores = _with(known, atlas, extras, seed)
-    if not (keep and _kept(atlas, scores)):
-        _not_kept[atlas] = scores
+    if not (keep and _kept(atlas, scores, without_sinks)):
+        _not_kept.setdefault(atlas, {})[without_sinks] = scores
     if journal is not None:
         journal.sweep()
     return scores
@@ -123,15 +126,16 @@ def _as_asked(options: Mapping[str, Any], seed: int, machine: Machine) -> bool:
     return options.get("seed") == seed and enough
 
 
-def known_scores(atlas: StoredAtlas) -> Scores | None:
+def known_scores(atlas: StoredAtlas, without_sinks: bool = False) -> Scores | None:
     """Get the scores in the folder of an atlas, or those measured and not kept; None if neither."""
-    return read_scores(atlas.path, atlas.manifest) or _not_kept.get(atlas)
+    kept = read_scores(atlas.path, atlas.manifest, without_sinks)
+    return kept or _not_kept.get(atlas, {}).get(without_sinks)
 
 
-def _kept(atlas: StoredAtlas, scores: Scores) -> bool:
+def _kept(atlas: StoredAtlas, scores: Scores, without_sinks: bool) -> bool:
     """Write scores into the folder; returns whether it could be done, and warns if not."""
     try:
-        write_scores(atlas.path, atlas.manifest, scores)
+        write_scores(atlas.path, atlas.manifest, scores, without_sinks)
     except StoreError as problem:
         _log.warning("the scores of %s are not kept: %s", atlas.path, problem)
         return False
@@ -161,9 +165,14 @@ def _made(
         for layer in meter.layers
         for measure in layer.measures
     }
-    ordered, order_words = order_rows(atlas, seed)
-    alike, alike_words = alike_rows(atlas)
-    rows, used = rows + ordered + alike, used | order_words | alike_words
+    if meter.without_sinks:  # orders and projections know nothing of weights
+        used = {
+            name: words | {"formula": words["formula"] + _NO_SINKS} for name, words in used.items()
+        }
+    else:
+        ordered, order_words = order_rows(atlas, seed)
+        alike, alike_words = alike_rows(atlas)
+        rows, used = rows + ordered + alike, used | order_words | alike_words
     options = {"seed": seed, "inputs": count, **rows_of}
     return Scores(pd.DataFrame(rows), pd.DataFrame(kinds), used, options)
 

@@ -82,7 +82,11 @@ def run_measuring(asked: Mapping[str, Any]) -> Contents:
     def make() -> MeteredShards:
         atlas = StoredAtlas.open(reach(asked["atlas"]))
         only = None if asked["only"] is None else set(asked["only"])
-        return MeteredShards(Meter(atlas, seed=asked["seed"], only=only, machine=_machine(asked)))
+        meter = Meter(
+            atlas, seed=asked["seed"], only=only, machine=_machine(asked),
+            without_sinks=asked["without_sinks"],
+        )  # fmt: skip
+        return MeteredShards(meter)
 
     partial = held(asked["held"], make).shard(asked["shard"])
     return Contents(partial.arrays)
@@ -92,6 +96,7 @@ def _job(meter: Meter, engine: Engine, key: str, shard: int) -> Job:
     asked = {
         "held": key, "atlas": str(meter.atlas.path.resolve()), "seed": meter.seed, "shard": shard,
         "only": None if meter.only is None else sorted(meter.only),
+        "without_sinks": meter.without_sinks,
         "machine": asdict(meter.machine if not engine.apart else replace(meter.machine, cores=1)),
     }  # fmt: skip
     return Job(str(shard), RUN_SHARD, asked, gpus=int(meter.machine.device.startswith("cuda")))

@@ -6,13 +6,15 @@ written to a file. `join` adds partials up.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from attention_atlas.measure.definition import Measure
+from attention_atlas.measure.find_sinks import Found, find_sinks
 from attention_atlas.measure.input_meter import InputMeter, Numbers
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.read_blocks import ALL_CORES, Machine
@@ -20,6 +22,7 @@ from attention_atlas.measure.tokens import TokenTable, what_shows
 from attention_atlas.names.errors import InputError
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.reader import StoredAtlas
+from attention_atlas.store.rows import StoredLayer
 
 Done = Callable[[int], None]
 
@@ -59,13 +62,17 @@ class MeasuredLayer:
 
 
 class Meter:
-    """What measures the shards of an atlas: all inputs, or those in `only`."""
+    """What measures the shards of an atlas: all inputs, or those in `only`.
+
+    without_sinks  the sinks of each input are found first and taken out of its weights
+    """
 
     def __init__(
         self, atlas: StoredAtlas, measures: Mapping[str, Measure] = MEASURES, seed: int = 0,
-        only: set[int] | None = None, machine: Machine = ALL_CORES,
+        only: set[int] | None = None, machine: Machine = ALL_CORES, without_sinks: bool = False,
     ):  # fmt: skip
         refuse_short(atlas)
+        self.without_sinks = without_sinks
         self.atlas, self.seed, self.only = atlas, seed, only
         self.machine = machine
         self.layers = layers_of(atlas, measures.values())
@@ -80,27 +87,58 @@ class Meter:
             threadpool_limits(1, "blas"),
             ThreadPoolExecutor(self._threads(number)) as threads,
         ):
-            together = self._together(number)
-            for inputs, measured in threads.map(partial(self._layers, number), together):
+            meters = self._meters(number, threads) if self.without_sinks else {}
+            work = partial(self._layers, number, meters)
+            for inputs, measured in threads.map(work, self._together(number)):
                 arrays |= measured
                 count += inputs
                 done(count)
         return Partial(number, arrays)
 
     def _layers(
-        self, shard: int, layers: Sequence[MeasuredLayer]
+        self, shard: int, meters: Mapping[str, InputMeter], layers: Sequence[MeasuredLayer]
     ) -> tuple[int, dict[str, Numbers]]:
         """Measure some layers of a shard; returns their inputs × layers, and their arrays."""
-        stored = [self.atlas.held_layer(shard, layer.tower, layer.layer) for layer in layers]
-        known = stored[0].inputs()
-        inputs = [number for number in known if self.only is None or number in self.only]
-        measured = self._inputs.layers(stored, layers[0].measures, inputs)
+        stored, inputs = self._held(shard, layers)
+        meter = meters.get(layers[0].tower.name, self._inputs)
+        measured = meter.layers(stored, layers[0].measures, inputs)
         arrays = {
             f"{layer.stem}.{name}": array
             for layer, of_layer in zip(layers, measured, strict=True)
             for name, array in of_layer.items()
         }
         return len(inputs) * len(layers), arrays
+
+    def _held(
+        self, shard: int, layers: Sequence[MeasuredLayer]
+    ) -> tuple[list[StoredLayer], list[int]]:
+        """Return some layers of a shard, and its inputs that are measured."""
+        stored = [self.atlas.held_layer(shard, layer.tower, layer.layer) for layer in layers]
+        known = stored[0].inputs()
+        return stored, [number for number in known if self.only is None or number in self.only]
+
+    def _meters(self, shard: int, threads: ThreadPoolExecutor) -> dict[str, InputMeter]:
+        """Find the sinks of all inputs of a shard; returns what measures without them, by tower.
+
+        As in a page, they are those of keys that the first layer of a tower reads.
+        """
+
+        def find(layers: Sequence[MeasuredLayer]) -> tuple[Tower, Found]:
+            return layers[0].tower, find_sinks(self._inputs, *self._held(shard, layers))
+
+        aside: dict[str, dict[tuple[str, int], set[int]]] = {}
+        for tower, found in threads.map(find, self._together(shard)):
+            of_tower = aside.setdefault(tower.name, {})
+            for (stream, number), keys in found.items():
+                if stream == tower.layers[0].keys:
+                    of_tower.setdefault((stream, number), set()).update(keys)
+        return {
+            name: replace(
+                self._inputs,
+                aside={place: np.array(sorted(keys), np.intp) for place, keys in of_tower.items()},
+            )
+            for name, of_tower in aside.items()
+        }
 
     def _together(self, shard: int) -> Iterator[list[MeasuredLayer]]:
         """Yield the layers of a shard that are read and measured together."""

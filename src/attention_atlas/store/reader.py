@@ -188,8 +188,11 @@ class StoredAtlas:
             )
         self._seen_pictures.add(path)
 
-    def heads(self) -> pd.DataFrame:
-        """Return one row per head: tower, layer, group, errors; kind, scores and maps' figures."""
+    def heads(self, without_sinks: bool = False) -> pd.DataFrame:
+        """Return one row per head: tower, layer, group, errors; kind, scores and maps' figures.
+
+        without_sinks  kinds and scores of weights without the sinks of each input, if measured
+        """
         receipts = {(layer.tower, layer.layer): asdict(layer) for layer in self.receipt.layers}
         rows = [
             {
@@ -207,7 +210,7 @@ class StoredAtlas:
             for layer in tower.layers
             for head in range(layer.heads)
         ]
-        return self._with_maps(self._with_scores(pd.DataFrame(rows)))
+        return self._with_maps(self._with_scores(pd.DataFrame(rows), without_sinks))
 
     def _with_maps(self, heads: pd.DataFrame) -> pd.DataFrame:
         figures, words = map_scores(self.path)
@@ -216,8 +219,8 @@ class StoredAtlas:
         values = figures.pivot(index="head", columns="measure", values="value")[list(words)]
         return heads.merge(values, on="head", how="left")
 
-    def _with_scores(self, heads: pd.DataFrame) -> pd.DataFrame:
-        scores = self.scores()
+    def _with_scores(self, heads: pd.DataFrame, without_sinks: bool) -> pd.DataFrame:
+        scores = self.scores(without_sinks)
         if scores is None:
             return heads
         kinds = scores.kinds[["head", "kind", "margin", "agree", "detail", "with_sink",
@@ -226,9 +229,9 @@ class StoredAtlas:
         values = values[[name for name in scores.measures if name in values.columns]]
         return heads.merge(kinds, on="head", how="left").merge(values, on="head", how="left")
 
-    def scores(self) -> Scores | None:
+    def scores(self, without_sinks: bool = False) -> Scores | None:
         """Read every score with its interval, count and chance; None if nothing was measured."""
-        return read_scores(self.path, self.manifest)
+        return read_scores(self.path, self.manifest, without_sinks)
 
     def relations(self) -> pd.DataFrame | None:
         """Read the agreement with trees by head, relation and way; None if no trees were given."""

@@ -4,7 +4,10 @@ scores.parquet  one row per head and measure: head, measure, value, low, high, n
 kinds.parquet   one row per head: head, kind, margin, agree, n, detail, sink, with_sink,
                 without_sink, telling (inputs), evidence for each shape, a count for each kind
 
-Both are sealed tables (`sealed_table`) that say which atlas they belong to, the options used, and
+scores-without-sinks.parquet, kinds-without-sinks.parquet
+                the same of weights from which the sinks of each input were taken out
+
+All are sealed tables (`sealed_table`) that say which atlas they belong to, the options used, and
 for each measure its title, formula, source and what chance means. Scores are written last and hold
 the checksum of their kinds: an atlas that has them has both.
 """
@@ -23,6 +26,7 @@ from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.sealed_table import frame_of, read_sealed, write_sealed
 
 SCORES, KINDS = "scores.parquet", "kinds.parquet"
+WITHOUT_SINKS = ("scores-without-sinks.parquet", "kinds-without-sinks.parquet")
 _TODO = "measure the atlas again: attention-atlas measure --again"
 _WORDS = ("title", "formula", "source", "chance", "range")
 _SCORE = {
@@ -47,31 +51,39 @@ class Scores:
     options: dict[str, Any]
 
 
-def write_scores(folder: Path, manifest: Manifest, scores: Scores) -> None:
+def file_names(without_sinks: bool = False) -> tuple[str, str]:
+    """Return the names of the files of scores and of kinds."""
+    return WITHOUT_SINKS if without_sinks else (SCORES, KINDS)
+
+
+def write_scores(
+    folder: Path, manifest: Manifest, scores: Scores, without_sinks: bool = False
+) -> None:
     about = {
         "atlas": belongs_to(manifest), "measures": scores.measures, "options": scores.options
     }  # fmt: skip
     kinds, table = (
         pa.Table.from_pandas(frame, preserve_index=False) for frame in (scores.kinds, scores.table)
     )
-    checksum = write_sealed(folder / KINDS, kinds, about)
-    write_sealed(folder / SCORES, table, {**about, "kinds": checksum})
+    score_file, kind_file = file_names(without_sinks)
+    checksum = write_sealed(folder / kind_file, kinds, about)
+    write_sealed(folder / score_file, table, {**about, "kinds": checksum})
 
 
-def read_scores(folder: Path, manifest: Manifest) -> Scores | None:
+def read_scores(folder: Path, manifest: Manifest, without_sinks: bool = False) -> Scores | None:
     """Read the scores of an atlas; None if there are none or they are of another capture."""
-    path = folder / SCORES
+    path, kind_path = (folder / name for name in file_names(without_sinks))
     if not files.is_file(path):
         return None
     scores = read_sealed(path, _TODO)
     about = scores.about
     if about.get("atlas") != belongs_to(manifest):
         return None
-    kinds = read_sealed(folder / KINDS, _TODO)
+    kinds = read_sealed(kind_path, _TODO)
     if "kinds" in about and about["kinds"] != kinds.checksum:
-        raise StoreError(f"{folder / KINDS} and {SCORES} are not of one measuring; {_TODO}")
+        raise StoreError(f"{kind_path} and {path.name} are not of one measuring; {_TODO}")
     table = frame_of(path, scores.table, _SCORE, _TODO, _NO_VALUE)
-    kind_table = frame_of(folder / KINDS, kinds.table, _KIND, _TODO, _NO_VALUE)
+    kind_table = frame_of(kind_path, kinds.table, _KIND, _TODO, _NO_VALUE)
     with files.damage(path, _TODO):
         _check(table, kind_table, about, manifest)
     return Scores(table, kind_table, about["measures"], about["options"])

@@ -26,14 +26,14 @@ from attention_atlas.store.manifest import NAME, Manifest, Shard
 from attention_atlas.store.output import OUTPUT
 from attention_atlas.store.parts import Contents, Journal, Part
 from attention_atlas.store.relations import RELATIONS
-from attention_atlas.store.scores import KINDS, SCORES
+from attention_atlas.store.scores import KINDS, SCORES, WITHOUT_SINKS
 
 JOURNAL = "capture.json"
 # All files of an atlas, in the order of deletion. The manifest comes first: without it the folder
 # no longer counts as a finished atlas.
 OURS = (
     NAME, JOURNAL, "vectors", "parts", "images", "layouts", "inputs.parquet", "tokens.parquet",
-    SCORES, KINDS, LABELS, RELATIONS, OUTPUT, "*.parts", "*.part",
+    SCORES, KINDS, *WITHOUT_SINKS, LABELS, RELATIONS, OUTPUT, "*.parts", "*.part",
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ def measure(
     conllu: str | Path | None = None,
     gradients: bool = True,
     all_rows: bool = False,
+    without_sinks: bool = False,
     seed: int = 0,
     again: bool = False,
     progress: bool = True,
@@ -43,6 +44,8 @@ def measure(
     all_rows measures every row of long inputs too, of which some thousand are drawn otherwise
     conllu   adds agreement with the trees of a CoNLL-U file whose sentences are the inputs, overall
              and by relation (`atlas.relations()`)
+    without_sinks  measures weights without the sinks of each input as well, in a pass of its own,
+             and returns those scores
     engine   where shards are measured: "local", "ray", or an engine as in docs/cluster.md; what
              needs a model runs here
     """
@@ -76,9 +79,15 @@ def measure(
         needles = retrieval_score(opened, loaded, seed)
         extras += [] if needles is None else [needles]
     machine = find_machine(loading.get("device", "auto"), all_rows)
+    running = find_engine(engine)
+    scores = measure_atlas(
+        opened, extras, seed=seed, again=again, progress=progress, machine=machine, engine=running
+    )
+    if not without_sinks:
+        return scores
     return measure_atlas(
-        opened, extras, seed=seed, again=again, progress=progress, machine=machine,
-        engine=find_engine(engine),
+        opened, seed=seed, again=again, progress=progress, machine=machine, engine=running,
+        without_sinks=True,
     )  # fmt: skip
 
 

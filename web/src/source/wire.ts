@@ -583,7 +583,11 @@ export interface MeasureInfo {
   range: string;
 }
 
-/** `heads`: the kind and every score of every head; NaN where there is none. */
+/**
+ * `heads`: the kind and every score of every head; NaN where there is none.
+ *
+ * `heads_without_sinks`: the same of weights without the sinks of each input.
+ */
 export interface HeadScores {
   heads: string[];
   kinds: string[];
@@ -624,7 +628,11 @@ export interface Followed {
   words: number;
 }
 
-/** `card/{head}`: what is known of one head besides its row of `heads`. */
+/**
+ * `card/{head}`: what is known of one head besides its row of `heads`.
+ *
+ * `card_without_sinks/{head}`: the same of weights without the sinks of each input.
+ */
 export interface HeadCard {
   head: string;
   evidence: Record<string, number>;
@@ -909,8 +917,10 @@ export interface Answers {
   all_column: AllColumn;
   mean: MeanPattern;
   heads: HeadScores;
+  heads_without_sinks: HeadScores;
   alike: AlikeHeads;
   card: HeadCard;
+  card_without_sinks: HeadCard;
   compare: ComparedModels;
   reaction: Reaction;
 }
@@ -957,8 +967,10 @@ export const MISSING = {
   "all_column": "tokens beyond the map's sample; open the atlas with attention-atlas serve",
   "mean": "this map; open the atlas with attention-atlas serve",
   "heads": "what heads do; open the atlas with attention-atlas serve",
+  "heads_without_sinks": "scores without sinks; measure the atlas before it is saved: attention-atlas measure --without-sinks",
   "alike": "what heads do; open the atlas with attention-atlas serve",
   "card": "what heads do; open the atlas with attention-atlas serve",
+  "card_without_sinks": "scores without sinks; measure the atlas before it is saved: attention-atlas measure --without-sinks",
   "compare": "these models; open the atlas with attention-atlas serve",
   "reaction": "these models; open the atlas with attention-atlas serve",
 } as const;

@@ -14,8 +14,7 @@ class NormGap(Accumulator):
     def state(self, block: RowBlock) -> State:
         xp, rows = block.xp, len(block.rows)
         queries = xp.sum(lengths(block.query), axis=1, dtype=xp.float64)
-        keys = xp.mean(block.tokens.vector_lengths, axis=1, dtype=xp.float64)
-        return queries, rows * keys, xp.asarray(rows, dtype=xp.float64)
+        return queries, rows * block.tokens.mean_length, xp.asarray(rows, dtype=xp.float64)
 
     def value(self, state: State) -> Floats:
         queries, keys, rows = state

@@ -29,9 +29,9 @@ _measuring = Lock()  # a page asks for scores and similar heads at the same time
 _alike: WeakKeyDictionary[StoredAtlas, HeadsAlike] = WeakKeyDictionary()
 
 
-def can_measure(atlas: StoredAtlas) -> bool:
+def can_measure(atlas: StoredAtlas, without_sinks: bool = False) -> bool:
     """Tell whether heads can be shown: scores are stored, or can be measured in seconds."""
-    if known_scores(atlas) is not None:
+    if known_scores(atlas, without_sinks) is not None:
         return True
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * atlas.manifest.inputs > SMALL:
@@ -39,25 +39,31 @@ def can_measure(atlas: StoredAtlas) -> bool:
     return int(atlas.tokens().groupby("input").size().max()) > 1
 
 
-def measured(subject: Subject) -> tuple[StoredAtlas, Scores]:
+def measured(subject: Subject, without_sinks: bool = False) -> tuple[StoredAtlas, Scores]:
     """Return the atlas and its scores; measure a small atlas if needed, without writing."""
     if not isinstance(subject, StoredAtlas):
         raise PickError("plain attention is not measured; capture the model: aa.capture(…)")
     with _measuring:
-        scores = known_scores(subject)
+        scores = known_scores(subject, without_sinks)
         if scores is not None:
             return subject, scores
-        if not can_measure(subject):
+        if not can_measure(subject, without_sinks):
+            how, option = (" without sinks", " --without-sinks") if without_sinks else ("", "")
             raise PickError(
-                f"{subject.path.name} is not measured yet; run: attention-atlas measure "
-                f"{subject.path.name}"
+                f"{subject.path.name} is not measured{how} yet; run: attention-atlas measure "
+                f"{subject.path.name}{option}"
             )
-        return subject, measure_atlas(subject, progress=False, keep=False)
+        return subject, measure_atlas(
+            subject, progress=False, keep=False, without_sinks=without_sinks
+        )
 
 
-def head_scores(subject: Subject) -> wire.HeadScores:
-    """Return the kind and every score of every head."""
-    atlas, scores = measured(subject)
+def head_scores(subject: Subject, without_sinks: bool = False) -> wire.HeadScores:
+    """Return the kind and every score of every head.
+
+    without_sinks  of weights without the sinks of each input
+    """
+    atlas, scores = measured(subject, without_sinks)
     heads = [str(name) for name in atlas.heads()["head"]]
     of_maps, map_words = map_scores(atlas.path)
     measures = {**scores.measures, **map_words}
@@ -81,18 +87,19 @@ def head_scores(subject: Subject) -> wire.HeadScores:
         [wire.MeasureInfo(name, **measures[name]) for name in names],
         tables["value"], tables["low"], tables["high"], tables["chance"],
         np.nan_to_num(tables["n"]).astype(np.uint32), odd["odd"].to_numpy(np.float32),
-        [sentences.get(head, "") for head in heads], _not_kept(atlas),
+        [sentences.get(head, "") for head in heads], _not_kept(atlas, without_sinks),
     )  # fmt: skip
 
 
-def _not_kept(atlas: StoredAtlas) -> str:
+def _not_kept(atlas: StoredAtlas, without_sinks: bool) -> str:
     """Say that scores are in memory only; empty if they are in the folder."""
-    if read_scores(atlas.path, atlas.manifest) is not None:
+    if read_scores(atlas.path, atlas.manifest, without_sinks) is not None:
         return ""
     now = "These scores were measured now and are not kept"
     if not os.access(atlas.path, os.W_OK):
         return f"{now}: {atlas.path.name} cannot be written to."
-    return f"{now}; to keep them, run: attention-atlas measure {atlas.path.name}"
+    option = " --without-sinks" if without_sinks else ""
+    return f"{now}; to keep them, run: attention-atlas measure {atlas.path.name}{option}"
 
 
 def alike_heads(subject: Subject) -> wire.AlikeHeads:
@@ -110,9 +117,9 @@ def _similar(atlas: StoredAtlas) -> HeadsAlike:
     return _alike[atlas]
 
 
-def head_card(subject: Subject, name: str) -> wire.HeadCard:
+def head_card(subject: Subject, name: str, without_sinks: bool = False) -> wire.HeadCard:
     """Return what is known of one head besides its scores."""
-    atlas, scores = measured(subject)
+    atlas, scores = measured(subject, without_sinks)
     try:
         similar = _similar(atlas)
     except AtlasError:  # the card can do without similar heads
@@ -134,16 +141,16 @@ def head_card(subject: Subject, name: str) -> wire.HeadCard:
     )  # fmt: skip
 
 
-def saved_scores(saving: Saving, word: str) -> Iterable[str]:
+def saved_scores(saving: Saving, word: str, without_sinks: bool = False) -> Iterable[str]:
     """Return the path of a packet about all heads, if the atlas is measured."""
-    return [word] if _is_measured(saving.subject) else []
+    return [word] if _is_measured(saving.subject, without_sinks) else []
 
 
-def saved_cards(saving: Saving) -> Iterable[str]:
+def saved_cards(saving: Saving, word: str, without_sinks: bool = False) -> Iterable[str]:
     """Return the paths of all cards, if the atlas is measured."""
-    measured = _is_measured(saving.subject)
-    return [f"card/{head}" for _, _, head in saving.heads()] if measured else []
+    measured = _is_measured(saving.subject, without_sinks)
+    return [f"{word}/{head}" for _, _, head in saving.heads()] if measured else []
 
 
-def _is_measured(subject: Subject) -> bool:
-    return isinstance(subject, StoredAtlas) and known_scores(subject) is not None
+def _is_measured(subject: Subject, without_sinks: bool) -> bool:
+    return isinstance(subject, StoredAtlas) and known_scores(subject, without_sinks) is not None

@@ -65,6 +65,10 @@ _ALL = "tokens beyond the map's sample" + LIVE
 _LAB = "a model to edit; open the atlas with attention-atlas serve x.atlas --model MODEL"
 _TILES = "tiles of long inputs" + LIVE
 _LOGIT = "what heads add to a logit" + LIVE
+_NO_SINKS = (
+    "scores without sinks; measure the atlas before it is saved: attention-atlas measure "
+    "--without-sinks"
+)
 _HEADS, _MODELS = "what heads do" + LIVE, "these models" + LIVE
 
 
@@ -146,9 +150,19 @@ _ROWS = [
         "heads", HeadScores, head_scores, partial(saved_scores, word="heads"), _HEADS, slow=True
     ),
     Packet(
+        "heads_without_sinks", HeadScores, partial(head_scores, without_sinks=True),
+        partial(saved_scores, word="heads_without_sinks", without_sinks=True), _NO_SINKS, slow=True,
+    ),
+    Packet(
         "alike", AlikeHeads, alike_heads, partial(saved_scores, word="alike"), _HEADS, slow=True
     ),
-    Packet("card/{head}", HeadCard, head_card, saved_cards, _HEADS, slow=True),
+    Packet(
+        "card/{head}", HeadCard, head_card, partial(saved_cards, word="card"), _HEADS, slow=True
+    ),
+    Packet(
+        "card_without_sinks/{head}", HeadCard, partial(head_card, without_sinks=True),
+        partial(saved_cards, word="card_without_sinks", without_sinks=True), _NO_SINKS, slow=True,
+    ),
     # Models side by side; a saved comparison holds those that it was made for
     Packet(
         "compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session", slow=True

@@ -21,7 +21,10 @@ class MeasureInfo:
 
 @dataclass(frozen=True)
 class HeadScores:
-    """`heads`: the kind and every score of every head; NaN where there is none."""
+    """`heads`: the kind and every score of every head; NaN where there is none.
+
+    `heads_without_sinks`: the same of weights without the sinks of each input.
+    """
 
     heads: Sequence[str]
     kinds: Sequence[str]  # names of all kinds
@@ -70,7 +73,10 @@ class Followed:
 
 @dataclass(frozen=True)
 class HeadCard:
-    """`card/{head}`: what is known of one head besides its row of `heads`."""
+    """`card/{head}`: what is known of one head besides its row of `heads`.
+
+    `card_without_sinks/{head}`: the same of weights without the sinks of each input.
+    """
 
     head: str
     evidence: dict[str, float]  # shape → 0 … 1

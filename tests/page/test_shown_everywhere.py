@@ -1,6 +1,7 @@
 """What is moved, contributions and the absence of sinks in tiles, means and saved pages."""
 
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.mean_pattern import mean_pattern
 from attention_atlas.page.answers.sinks import sinks
-from attention_atlas.page.hosts.export import save_page
+from attention_atlas.page.hosts.export import save_folder, save_page
 from attention_atlas.page.live.answers import make_answers
-from attention_atlas.page.wire.constants import UNIT
+from attention_atlas.page.wire.constants import SIGNED_UNIT, UNIT
 from attention_atlas.page.wire.packing import unpack
 from tests import atlases
 from tests.made_once import MadeOnce
@@ -66,9 +67,53 @@ def test_tiles_of_what_is_moved_are_those_of_plain_loops(
     np.testing.assert_allclose(tile.mass[rows, :n].sum(1), 1, atol=1e-5)
 
 
-def test_the_page_gets_tiles_of_what_is_moved_and_a_sentence_for_contributions(
-    gpt: aa.Atlas,
+@pytest.mark.parametrize("gone", [[], [0, 4]])
+@pytest.mark.parametrize("stored", [False, True])
+def test_tiles_of_contributions_are_the_rows_of_contributions(
+    gone: list[int], stored: bool, gpt: aa.Atlas, with_weights: aa.Atlas
 ) -> None:
+    atlas = with_weights if stored else gpt
+    tile = atlas.contribution_pyramid(0, HEAD, gone).tile(0, 0, 0)
+    heads, n, _ = atlas.shape(0, LAYER)
+    expected = heads * atlas.moved_rows("contribution", gone).rows(0, LAYER, None, [NUMBER])[0]
+    assert expected.min() < -STORED  # some point against the output
+    off = 1e-5 if stored else share_tolerance(atlas, expected)
+    np.testing.assert_allclose(tile.strongest[:n, :n], expected, rtol=0, atol=off)
+    np.testing.assert_allclose(tile.mass[:n, :n], np.abs(expected), rtol=0, atol=off)
+
+
+def share_tolerance(atlas: aa.Atlas, shares: Any) -> float:
+    """Tiles take the model's log-sum-exp, rows that of rounded vectors: so far are weights apart.
+
+    A share is a weight times a number of its key and row, and that number has the weights of all
+    heads in it once more.
+    """
+    n = len(shares)
+    apart = np.abs(atlas.window(0, LAYER, None, range(n), range(n)) - atlas.rows(0, LAYER)).max()
+    weights = atlas.weights(0, HEAD)
+    known = weights > STORED
+    return 2 * float(apart * (np.abs(shares)[known] / weights[known]).max())
+
+
+def test_the_page_gets_tiles_of_contributions_with_their_signs(gpt: aa.Atlas) -> None:
+    answers = make_answers([gpt])[0]
+    packet, answered = answers.packet(f"as/contribution/-/overview/0/{HEAD}/0")
+    told = unpack(packet)
+    assert answered and told["cells"]["strongest"].dtype == np.int16
+    heads = gpt.shape(0, LAYER)[0]
+    expected = heads * gpt.contributions(0, HEAD)
+    roots = told["cells"]["strongest"].astype(float) / SIGNED_UNIT
+    shown = roots * np.abs(roots) * told["cells"]["peak"]
+    # Roots are rounded to half a step, so a number to a step of it times its root.
+    off = share_tolerance(gpt, expected) + np.abs(expected).max() / SIGNED_UNIT
+    np.testing.assert_allclose(shown, expected, rtol=0, atol=off)
+    sizes = np.abs(expected).sum(0)
+    np.testing.assert_allclose(told["column_mass"], sizes, rtol=0, atol=len(sizes) * off)
+    tile = unpack(answers.packet(f"as/contribution/-/tile/0/{HEAD}/0/0/0/0,4")[0])
+    assert tile["without"] == [0, 4] and not tile["cells"]["strongest"][:, [0, 4]].any()
+
+
+def test_the_page_gets_tiles_of_what_is_moved(gpt: aa.Atlas) -> None:
     answers = make_answers([gpt])[0]
     packet, answered = answers.packet(f"as/moved/-/overview/0/{HEAD}/0")
     told = unpack(packet)
@@ -77,8 +122,6 @@ def test_the_page_gets_tiles_of_what_is_moved_and_a_sentence_for_contributions(
     np.testing.assert_allclose(told["column_mass"], expected, rtol=0, atol=len(expected) * STORED)
     weights = unpack(answers.packet(f"overview/0/{HEAD}/0")[0])
     assert told["sinks"] == weights["sinks"]  # a sink is one of the weights
-    packet, answered = answers.packet(f"as/contribution/-/overview/0/{HEAD}/0")
-    assert not answered and "show what is moved here" in unpack(packet)["error"]
 
 
 def mean_of(each: list[Any]) -> Any:
@@ -133,6 +176,27 @@ def test_a_saved_page_holds_what_it_showed_with_and_without_sinks(
     assert not any(path.startswith("as/moved") for path in carried)
     save_page(tmp_path / "y.html", gpt, {"tab": "text"}, inputs=[0])
     assert not any(path.startswith("as/") for path in carried_by(tmp_path / "y.html"))
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_folder_holds_what_each_choice_of_the_switch_shows(
+    gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tower, answers = gpt.towers[0].name, make_answers([gpt])[0]
+    save_folder(tmp_path / "site", gpt)
+    for i in range(len(gpt)):
+        keys = ",".join(str(sink.position) for sink in sinks(gpt, i, tower).sinks)
+        for how, without in product(("moved", "contribution"), ("-", keys)):
+            path = f"as/{how}/{without}/edges/{i}/{tower}"
+            assert (tmp_path / "site" / "api" / path).read_bytes() == answers.packet(path)[0]
+    monkeypatch.setattr("attention_atlas.page.answers.moved.SMALL", 1000)  # all inputs are large
+    save_folder(tmp_path / "large", gpt)
+    held = [
+        str(path.relative_to(tmp_path / "large/api")) for path in tmp_path.glob("large/api/as/**/*")
+    ]
+    assert sorted(path for path in held if path.endswith(tower)) == [
+        f"as/moved/-/edges/{i}/{tower}" for i in range(len(gpt))
+    ]
 
 
 def test_layers_that_were_read_are_given_again_as_they_are(gpt: aa.Atlas) -> None:

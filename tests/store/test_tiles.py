@@ -18,8 +18,10 @@ from attention_atlas.store import coarse_levels, cores
 from attention_atlas.store.computed_weights import ComputedWeights
 from attention_atlas.store.files import write_tensors
 from attention_atlas.store.form import CAUSAL
-from attention_atlas.store.head_weights import ROWS
+from attention_atlas.store.head_shares import HeadShares, LayerGiven
+from attention_atlas.store.head_weights import ROWS, GivenWeights
 from attention_atlas.store.manifest import Layer, Shard
+from attention_atlas.store.output import LayerProjection
 from attention_atlas.store.pooling import FAINTEST_CELL
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.shard import Block, Packer
@@ -346,3 +348,39 @@ def test_what_is_not_there_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(PickError, match=sentence):
         sunk.tile(0, "L0H0", *asked)
+
+
+def test_tiles_of_contributions_keep_their_signs_at_every_level() -> None:
+    """Two heads of one group, causal, 600 tokens: more than a tile, a band and a product each."""
+    dice, n, width = np.random.default_rng(0), 600, 5
+    weights = np.exp(dice.normal(0, 3, (2, n, n))) * np.tri(n)
+    weights = (weights / weights.sum(2, keepdims=True)).astype(np.float32)
+    values = dice.normal(size=(1, n, width)).astype(np.float32)
+    matrix, bias = dice.normal(size=(2, width, 7)), dice.normal(size=7)
+    moved = np.einsum("hij,je->hie", weights.astype(float), values[0].astype(float))
+    output = np.einsum("hie,hed->id", moved, matrix) + bias
+    back = np.einsum("id,hed->hie", output, matrix) / (output**2).sum(1)[:, None]
+    expected = 2 * weights[1] * (back[1] @ values[0].T.astype(float))
+    projection = LayerProjection(matrix.astype(np.float32), bias.astype(np.float32))
+    heads = [GivenWeights(head) for head in weights]
+    given_rows = LayerGiven(heads, values, projection)
+    pyramid = Pyramid(HeadShares(heads[1], given_rows, 1, values[0]), signed=True)
+    # Dot products of two heads' values, once there and once back, over the smallest output.
+    terms = np.abs(moved).sum() / n * np.abs(matrix).sum() ** 2 * np.abs(values).max()
+    off = 2 * 2 * width * unit() * terms / (output**2).sum(1).min()
+    for level in range(pyramid.top + 1):
+        strongest, mass = whole_level(pyramid, level)
+        high, _ = pooled_plainly(np.maximum(expected, 0), level)
+        low, _ = pooled_plainly(np.maximum(-expected, 0), level)
+        _, sizes = pooled_plainly(np.abs(expected), level)
+        np.testing.assert_allclose(np.abs(strongest), np.maximum(high, low), rtol=0, atol=off)
+        clear = np.abs(high - low) > 2 * off
+        assert (np.sign(strongest) == np.sign(high - low))[clear].all() and clear.any()
+        np.testing.assert_allclose(mass, sizes, rtol=1e-4, atol=mass_tolerance(off, level))
+    exact = pyramid.overview()
+    np.testing.assert_allclose(exact.column_mass, np.abs(expected).sum(0), rtol=1e-4, atol=n * off)
+    rows = expected[::4]  # 600 tokens: cells of 4 × 4, of which one row in four is read
+    high = np.stack([rows[:, at : at + 4].max(1) for at in range(0, n, 4)], 1)
+    low = np.stack([rows[:, at : at + 4].min(1) for at in range(0, n, 4)], 1)
+    sampled = np.where(high >= -low, high, low)
+    np.testing.assert_allclose(pyramid.sampled.strongest, sampled, rtol=0, atol=off)

@@ -137,6 +137,21 @@ def test_the_point_under_the_cursor_is_read_and_marked(open_map: Open, mapped: M
     settled(page)
 
 
+def test_the_list_says_that_it_is_of_weights_when_lines_show_another(
+    open_map: Open, mapped: Mapped
+) -> None:
+    head = read_head(mapped["gpt-map"])
+    page = open_map("gpt-map", f"tab=map&mapHead={HEAD}&trueNear=true")
+    pick(page, head.table.loc[3])
+    check(page, head, 3)
+    expect(page.get_by_test_id("of-weights")).to_have_count(0)
+    page.get_by_test_id("shown-contribution").click()
+    expect(page.get_by_test_id("of-weights")).to_contain_text(
+        "Lines show contribution; this list is of weights"
+    )
+    check(page, head, 3)  # and it is
+
+
 def test_a_saved_page_reads_its_own_weights(page: Page, mapped: Mapped, tmp_path: Path) -> None:
     atlas = mapped["gpt-map"]
     head = read_head(atlas)

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers as hf
 from playwright.sync_api import Page, expect
 
 import attention_atlas as aa
 from attention_atlas.page.answers.sinks import sinks
+from attention_atlas.page.hosts.launch import start
+from tests.made_once import MadeOnce
 from tests.tolerance import STORED
 
 HEAD, LAYER = "L2H1", 2
@@ -137,3 +141,60 @@ def test_a_heat_map_of_contributions_says_what_its_colours_mean(
     most = atlas.shape(0, LAYER)[0] * np.abs(atlas.contributions(0, HEAD)).max()
     expect(page.get_by_test_id("legend-name")).to_have_text("contribution (1: an even head)")
     expect(page.get_by_test_id("legend-most")).to_have_text(f"full colour at ±{most:.3f}")
+
+
+def test_pointing_at_the_switch_asks_for_what_it_would_show(open_page: Callable[..., Page]) -> None:
+    page = open_page("gpt", f"heads={HEAD}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_response(lambda answer: "as/contribution/-/edges" in answer.url):
+        page.get_by_test_id("shown-contribution").hover()
+    once = [url for url in asked if "as/contribution/-/edges" in url]
+    page.get_by_test_id("shown-contribution").click()
+    expect(page.get_by_text("against it")).to_be_visible()
+    assert len(once) == 1
+    # Nothing had to be waited for.
+    assert [url for url in asked if "as/contribution/-/edges" in url] == once
+
+
+def _long_model(folder: Path) -> None:
+    """One input of 2,300 tokens: long enough for tiles."""
+    torch.manual_seed(0)
+    config = hf.GPT2Config(
+        vocab_size=300, n_positions=2300, n_layer=2, n_head=4, n_embd=64, bos_token_id=0,
+        eos_token_id=0, initializer_range=0.3,
+    )  # fmt: skip
+    ids = torch.randint(0, 300, (1, 2300))
+    aa.capture(
+        hf.GPT2LMHeadModel(config).eval(), [{"input_ids": ids}], path=folder / "long.atlas",
+        progress=False,
+    )  # fmt: skip
+
+
+@pytest.mark.full
+def test_the_map_of_a_long_input_shows_contributions_with_their_signs(
+    page: Page, built: None, made_once: MadeOnce
+) -> None:
+    atlas = aa.open(made_once("long-model", _long_model) / "long.atlas")
+    expected = 4 * atlas.contributions(0, "L1H2", list(range(1000, 1040)))
+    with start([atlas], port=0) as running:
+        view = "view=heat&heads=L1H2&shown=contribution&tileView=[1020,1010,40]"
+        page.goto(f"{running.url}#tab=text&{view}")
+        page.wait_for_selector("[data-testid=tile-panel][data-exact=true][data-missing='0']")
+        expect(page.get_by_test_id("legend-name")).to_have_text("contribution (1: an even head)")
+        expect(page.get_by_text("against it")).to_be_visible()
+        stage: Any = page.get_by_test_id("tile-stage").bounding_box()
+        signs = set()
+        for down, right in ((0.3, 0.4), (0.5, 0.3), (0.6, 0.5), (0.7, 0.2), (0.4, 0.35)):
+            x = stage["x"] + 104 + right * (stage["width"] - 104)
+            page.mouse.move(x, stage["y"] + 94 + down * (stage["height"] - 94))
+            row, column = (
+                int(page.locator(f"[data-testid=cell-text] p >> nth={at}").locator("b").inner_text()
+                    .replace(",", "")) for at in (0, 1)
+            )  # fmt: skip
+            told = page.get_by_test_id("cell-words").inner_text()
+            value = float(told.removeprefix("contribution ").replace("−", "-"))
+            # Tiles take the model's own log-sum-exp, and roots are rounded once more.
+            assert value == pytest.approx(float(expected[row - 1000, column]), rel=0.05, abs=1e-6)
+            signs.add(value < 0)
+        assert signs == {True, False}

@@ -1,7 +1,7 @@
 import { seenText } from "../src/panels/tiles/words";
 import { describe, expect, test, vi } from "vitest";
-import { UNIT, type TileCells } from "../src/source/wire";
-import { pixelsOf, readCell, seenOf, stepsOf, type Cells } from "../src/tiles/cells";
+import { SIGNED_UNIT, UNIT, type TileCells } from "../src/source/wire";
+import { isSigned, pixelsOf, readCell, seenOf, stepsOf, type Cells } from "../src/tiles/cells";
 import { labelsOn, stepFor } from "../src/tiles/labels";
 import { Loader } from "../src/tiles/loader";
 import { nameOf, partOf, spanOf, standIn, tileAt, tilesIn, topLevel } from "../src/tiles/need";
@@ -143,6 +143,18 @@ describe("cells", () => {
     const step = (weight: number) => Math.round(255 * Math.sqrt(weight));
     expect([...stepsOf(cells, "strongest")]).toEqual([0.5, 0.011, 0.2, 1e-7].map(step));
     expect([...stepsOf(cells, "mean")]).toEqual([0.45, 0.011, 0.2, 1e-7].map(step));
+  });
+
+  test("of contributions keep their signs: zero is in the middle of the scale", () => {
+    const roots = (values: number[]) =>
+      Int16Array.from(values, (value) => Math.round(Math.sign(value) * Math.sqrt(Math.abs(value) / 2) * SIGNED_UNIT));
+    const packet = { ...sent([0], [2, 0.25, 0, 0.01], [2, 2]), peak: 2 };
+    packet.strongest = { data: roots([-2, 0.25, 0, -0.01]), shape: [2, 2] };
+    const signed: Cells = { ...cells, packet };
+    expect([isSigned(packet), isSigned(cells.packet)]).toEqual([true, false]);
+    expect([...stepsOf(signed, "strongest")]).toEqual([1, 128 + 64, 128, 128 - 13]);
+    expect(readCell(signed, 0, 0, { rows: 4, columns: 4 })?.strongest).toBeCloseTo(-2, 3);
+    expect(seenOf([signed], "strongest", { top: 0, left: 0, bottom: 4, right: 4 }).seen).toBeCloseTo(2.26, 2);
   });
 
   test("become opaque pixels in reading order", () => {
@@ -299,6 +311,13 @@ describe("small overviews", () => {
     const small = shrunk(steps, 256, 256);
     expect(small[2 * SMALL + 3]).toBe(9);
     expect(small.reduce((sum, step) => sum + step, 0)).toBe(9);
+  });
+
+  test("keep the contribution that is farthest from zero", () => {
+    const steps = new Uint8Array(256 * 256).fill(128);
+    steps[5 * 256 + 7] = 20;
+    steps[4 * 256 + 6] = 200;
+    expect(shrunk(steps, 256, 256, 128)[2 * SMALL + 3]).toBe(20);
   });
 
   test("are made of the rows in view", () => {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from attention_atlas.store.cores import each
 from attention_atlas.store.head_weights import ROWS, WIDE, HeadWeights, pieces
-from attention_atlas.store.pooling import faint_mass, halved, levels
+from attention_atlas.store.pooling import faint_mass, halved, levels, stronger
 from attention_atlas.store.rows import Float32
 
 Float64 = npt.NDArray[np.float64]
@@ -19,8 +19,8 @@ Float64 = npt.NDArray[np.float64]
 class CoarseLevels:
     """The levels `fine` to `top` of a head, and sums over the cells of every level."""
 
-    def __init__(self, weights: HeadWeights, fine: int, top: int):
-        self._weights, self._fine, self._top = weights, fine, top
+    def __init__(self, weights: HeadWeights, fine: int, top: int, signed: bool = False):
+        self._weights, self._fine, self._top, self._signed = weights, fine, top, signed
         shape = -(-weights.n // 2**fine), -(-weights.m // 2**fine)
         self._cells = [(np.zeros(shape, np.float32), np.zeros(shape, np.float32))]
         self._left = list(range(-(-weights.n // ROWS)))[::-1]  # bands; causal ones grow downwards
@@ -50,10 +50,11 @@ class CoarseLevels:
             each(self._read, list(self._left))
             for level in range(self._fine, self._top + 1):
                 strongest, mass = self._cells[-1]
-                self.strongest_sums[level] = strongest.sum(dtype=np.float64)
+                self.strongest_sums[level] = np.abs(strongest).sum(dtype=np.float64)
                 self.faint_sums[level] = faint_mass(mass, level)
                 if level < self._top:
-                    self._cells.append((halved(strongest, np.maximum), halved(mass, np.add)))
+                    coarser = halved(strongest, stronger(self._signed))
+                    self._cells.append((coarser, halved(mass, np.add)))
 
     def _read(self, band: int) -> None:
         first, last = band * ROWS, min((band + 1) * ROWS, self._weights.n)
@@ -65,12 +66,13 @@ class CoarseLevels:
         start = rows.reach.start - rows.reach.start % side
         for columns in pieces(range(start, rows.reach.stop), WIDE):
             weights = rows.piece(columns)
-            column_mass[columns.start : columns.stop] = weights.sum(axis=0)
-            for level, (strongest, mass) in enumerate(levels(weights, fine)):
+            sizes = np.abs(weights) if self._signed else weights
+            column_mass[columns.start : columns.stop] = sizes.sum(axis=0)
+            for level, (strongest, mass) in enumerate(levels(weights, fine, self._signed)):
                 if level < fine:
                     faint_sums[level] += faint_mass(mass, level)
                 if 0 < level < fine:
-                    strongest_sums[level] += strongest.sum()
+                    strongest_sums[level] += np.abs(strongest).sum()
             across = slice(columns.start // side, -(-columns.stop // side))
             self._cells[0][0][down, across], self._cells[0][1][down, across] = strongest, mass
         if fine:

@@ -47,7 +47,11 @@ def moved_vectors(weights: Float32, values: Float32) -> Float32:
 
 def layer_output(weights: Float32, values: Float32, projection: LayerProjection) -> Given:
     """Return what a layer gives, of the weights (H, R, M) of all its heads, values (G, M, E)."""
-    moved = moved_vectors(weights, values)
+    return given_to_rows(moved_vectors(weights, values), projection)
+
+
+def given_to_rows(moved: Float32, projection: LayerProjection) -> Given:
+    """Return what a layer gives, of what all its heads move (H, R, E)."""
     heads, n, width = moved.shape
     rows = moved.transpose(1, 0, 2).reshape(n, heads * width)
     back, squares = _by_products(rows, projection)

@@ -1,10 +1,11 @@
 """How do weights become the cells of coarser levels?
 
 A cell of the next level is the largest, or the sum, of 2 × 2 cells. Where a side is odd the missing
-cells are zero, which changes neither.
+cells are zero, which changes neither. Numbers with signs (contributions) are pooled by their sizes:
+the strongest is the one farthest from zero, with its sign, and the mass is the sum of sizes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -14,8 +15,18 @@ from attention_atlas.store.rows import Float32
 FAINTEST_CELL = (0.5 / 255) ** 2
 
 
-def halved(cells: Float32, how: np.ufunc) -> Float32:
-    """Return the cells of the next level, by np.maximum or np.add."""
+def farther(one: Float32, other: Float32) -> Float32:
+    """Return of every two numbers the one farther from zero, with its sign."""
+    return np.where(np.abs(one) >= np.abs(other), one, other)
+
+
+def stronger(signed: bool) -> Callable[[Float32, Float32], Float32]:
+    """Return how the stronger of two cells is found."""
+    return farther if signed else np.maximum
+
+
+def halved(cells: Float32, how: Callable[[Float32, Float32], Float32]) -> Float32:
+    """Return the cells of the next level, by `stronger` or np.add."""
     height, width = cells.shape
     if height % 2 or width % 2:
         cells = np.pad(cells, ((0, height % 2), (0, width % 2)))
@@ -23,18 +34,18 @@ def halved(cells: Float32, how: np.ufunc) -> Float32:
     return np.asarray(how(rows[:, 0::2], rows[:, 1::2]))
 
 
-def levels(weights: Float32, last: int) -> Iterator[tuple[Float32, Float32]]:
+def levels(weights: Float32, last: int, signed: bool = False) -> Iterator[tuple[Float32, Float32]]:
     """Yield strongest and mass of the cells of level 0, 1, … last."""
-    strongest = mass = weights
+    strongest, mass = weights, np.abs(weights) if signed else weights
     yield strongest, mass
     for _ in range(last):
-        strongest, mass = halved(strongest, np.maximum), halved(mass, np.add)
+        strongest, mass = halved(strongest, stronger(signed)), halved(mass, np.add)
         yield strongest, mass
 
 
-def pooled(weights: Float32, level: int) -> tuple[Float32, Float32]:
+def pooled(weights: Float32, level: int, signed: bool = False) -> tuple[Float32, Float32]:
     """Return strongest and mass of the cells of one level."""
-    *_, cells = levels(weights, level)
+    *_, cells = levels(weights, level, signed)
     return cells
 
 

@@ -28,6 +28,7 @@ from attention_atlas.store.chosen_token import next_token, number_of
 from attention_atlas.store.computed_weights import ComputedWeights
 from attention_atlas.store.contributions import CONTRIBUTION, MOVED, value_lengths
 from attention_atlas.store.files import Array
+from attention_atlas.store.head_shares import HeadShares, LayerGiven
 from attention_atlas.store.head_weights import HeadWeights, StoredWeights, window
 from attention_atlas.store.labels import read_labels
 from attention_atlas.store.manifest import NAME, Layer, Manifest, Receipt, Tower
@@ -78,6 +79,7 @@ class StoredAtlas:
         self._held_relations: pd.DataFrame | None = None
         self._seen_pictures: set[Path] = set()  # compared with their checksums
         self._moved: LRUCache[tuple[str, tuple[int, ...]], MovedRows] = LRUCache(8)
+        self._given: LRUCache[tuple[object, ...], LayerGiven] = LRUCache(2)
         self._with_vectors = manifest.kept_inputs  # None: all inputs
         self._firsts = np.cumsum([0, *(shard.inputs for shard in manifest.shards)])
 
@@ -438,6 +440,25 @@ class StoredAtlas:
             return Pyramid(self._head_weights(input, tower, layer, number, keys, lengths), keys)
 
         return self._pyramids.get((MOVED, input, tower.name, layer.layer, number, keys), make)
+
+    def contribution_pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        """Return all levels of tiles of a head's contributions, times the layer's heads."""
+        tower, layer, number = self._find(head)
+        m = self._stored(input, tower, layer).size(input)[1]
+        keys = removed(without, lambda: self.pyramid(input, head), m) if len(without) else ()
+        place = input, tower.name, layer.layer
+
+        def make() -> Pyramid:
+            values = self.layer_values(input, layer.layer, tower.name)
+            weights = [self._head_weights(input, tower, layer, h, keys) for h in range(layer.heads)]
+            projection = self.output.projection(tower.name, layer.layer)
+            if (*place, keys) not in self._given:  # shared by the heads of a layer
+                self._given[*place, keys] = LayerGiven(weights, values, projection)
+            own = values[number * layer.groups // layer.heads]
+            shares = HeadShares(weights[number], self._given[*place, keys], number, own)
+            return Pyramid(shares, keys, signed=True)
+
+        return self._pyramids.get((CONTRIBUTION, *place, number, keys), make)
 
     def _head_weights(
         self, input: int, tower: Tower, layer: Layer, head: int, without: Sequence[int] = (),

@@ -17,7 +17,7 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.store.coarse_levels import CoarseLevels
 from attention_atlas.store.cores import each
 from attention_atlas.store.head_weights import WIDE, HeadWeights, pieces
-from attention_atlas.store.pooling import pooled
+from attention_atlas.store.pooling import farther, pooled
 from attention_atlas.store.rows import Float32
 from attention_atlas.store.sinks import sinks_of
 
@@ -33,7 +33,10 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tile:
-    """256 × 256 cells of one level; those beyond the input are zero."""
+    """256 × 256 cells of one level; those beyond the input are zero.
+
+    Of numbers with signs, `strongest` has them and `mass` is the sum of sizes.
+    """
 
     level: int
     row: int
@@ -69,12 +72,12 @@ class HeadOverview:
 class Pyramid:
     """All levels of one head of one input, without the keys that were taken out."""
 
-    def __init__(self, weights: HeadWeights, without: Sequence[int] = ()):
-        self._weights, self.n, self.m = weights, weights.n, weights.m
+    def __init__(self, weights: HeadWeights, without: Sequence[int] = (), signed: bool = False):
+        self._weights, self.n, self.m, self.signed = weights, weights.n, weights.m, signed
         self.without = tuple(without)
         self.top = _levels(max(self.n, self.m), TILE)
         self._fine = min(self.top, max(FINE, _levels(max(self.n, self.m), _SIDE)))
-        self._coarse = CoarseLevels(weights, self._fine, self.top)
+        self._coarse = CoarseLevels(weights, self._fine, self.top, signed)
 
     @property
     def bytes(self) -> int:
@@ -129,11 +132,14 @@ class Pyramid:
         column_mass, band = np.zeros(self.m), self._weights.band(rows)
         for columns in pieces(_aligned(band.reach, side), max(WIDE, side)):
             weights = band.piece(columns)
-            column_mass[columns.start : columns.stop] = weights.sum(axis=0)
+            sizes = np.abs(weights) if self.signed else weights
+            column_mass[columns.start : columns.stop] = sizes.sum(axis=0)
             place = slice(columns.start // side, -(-columns.stop // side))
-            for cells, how in ((strongest, np.maximum), (mass, np.add)):
-                down = _reduced_rows(weights, tall, how)
-                cells[:, place] = how.reduceat(down, np.arange(0, len(columns), side), axis=1)
+            mass[:, place] = _reduced(sizes, tall, side, np.add)
+            strongest[:, place] = _reduced(weights, tall, side, np.maximum)
+            if self.signed:
+                lowest = _reduced(weights, tall, side, np.minimum)
+                strongest[:, place] = farther(strongest[:, place], lowest)
         return strongest, mass, column_mass
 
     def _cells(self, level: int, rows: range, columns: range) -> tuple[Float32, Float32]:
@@ -160,12 +166,20 @@ class Pyramid:
             seen = _aligned(own.reach, side)
             for part in pieces(range(max(left, seen.start), min(right, seen.stop)), WIDE):
                 start = part.start // side - columns.start
-                cells[:, :, start : start + -(-len(part) // side)] = pooled(own.piece(part), level)
+                cells[:, :, start : start + -(-len(part) // side)] = pooled(
+                    own.piece(part), level, self.signed
+                )
             return cells[0], cells[1]
 
         bands = each(band, list(range(first, last, tall)))
         strongest, mass = zip(*bands, strict=True)
         return np.concatenate(strongest), np.concatenate(mass)
+
+
+def _reduced(weights: Float32, tall: int, side: int, how: np.ufunc) -> Float32:
+    """Return the maximum, minimum or sum of cells of `tall` rows and `side` columns."""
+    down = _reduced_rows(weights, tall, how)
+    return np.asarray(how.reduceat(down, np.arange(0, weights.shape[1], side), axis=1))
 
 
 def _reduced_rows(weights: Float32, tall: int, how: np.ufunc) -> Float32:

@@ -79,4 +79,10 @@ export function heatScale(dark: boolean): Rgb[] {
       : oklch(0.985 - 0.63 * x, 0.01 + 0.15 * Math.sin(Math.PI * Math.min(1, x * 0.8)), 110 + 160 * x);
   });
 }
+/** Make the 256 colours of numbers with signs; 128 is zero. √ as in the heat scale. */
+export const signedScale = (dark: boolean): Rgb[] =>
+  Array.from({ length: 256 }, (_, at) => {
+    const x = Math.max(-1, (at - 128) / 127);
+    return mix(PAPER[dark ? "dark" : "light"], x < 0 ? NEGATIVE : POSITIVE, Math.abs(x));
+  });
 export const heatPlace = (weight: number): number => Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, weight))));

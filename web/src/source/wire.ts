@@ -348,11 +348,12 @@ export interface LogitAdds {
 /**
  * Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
  *
- * Its mass, the sum of its weights, is (value / 65535)² · most. Cells beyond the input are left
- * out, so R and C are 256 or less.
+ * Of contributions, which have signs, it is the one farthest from zero: ± (value / 32767)² · peak.
+ * Its mass, the sum of its weights (or of their sizes), is (value / 65535)² · most. Cells beyond
+ * the input are left out, so R and C are 256 or less.
  */
 export interface TileCells {
-  strongest: Grid<Uint16Array>;
+  strongest: Grid<Uint16Array> | Grid<Int16Array>;
   mass: Grid<Uint16Array>;
   peak: number;
   most: number;
@@ -1120,6 +1121,8 @@ export const MOST_WITHOUT = 64 as const;
 export const FAINTEST = 0.05 as const;
 
 export const UNIT = 65535 as const;
+
+export const SIGNED_UNIT = 32767 as const;
 
 export const NO_KIND = 255 as const;
 

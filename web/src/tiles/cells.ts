@@ -1,6 +1,6 @@
 // What is in a cell, and which colour has it?
 import type { Rgb } from "../draw/colour";
-import { UNIT, type Picks, type TileCells } from "../source/wire";
+import { SIGNED_UNIT, UNIT, type Picks, type TileCells } from "../source/wire";
 import type { TileName } from "./need";
 import { SIDE, spanOf } from "./need";
 import type { Extent } from "./view";
@@ -32,13 +32,26 @@ function factorOf({ packet, level }: Cells, pooled: Pooled): number {
   return pooled === "strongest" ? packet.peak : packet.most / 2 ** level;
 }
 
+/** Tell whether the strongest numbers of the cells have signs: contributions. */
+export const isSigned = ({ strongest }: TileCells): boolean => strongest.data instanceof Int16Array;
+
+/** The step of zero where numbers have signs. */
+export const ZERO = 128;
+
 /** Get the colour step of every cell, 0 to 255: the root of its strongest weight, or of its mass per row. */
 export function stepsOf(cells: Cells, pooled: Pooled): Uint8Array {
   const { data } = pooled === "strongest" ? cells.packet.strongest : cells.packet.mass;
+  if (data instanceof Int16Array) return signedSteps(data, Math.sqrt(cells.packet.peak));
   const scale = (255 * Math.sqrt(factorOf(cells, pooled))) / UNIT;
   const out = new Uint8Array(data.length);
   for (let at = 0; at < data.length; at++) out[at] = Math.min(255, Math.round(data[at] * scale));
   return out;
+}
+
+/** Get steps of numbers with signs: 128 is zero, 255 is 1 or more, 1 is −1 or less. */
+function signedSteps(data: Int16Array, root: number): Uint8Array {
+  const scale = (127 * root) / SIGNED_UNIT;
+  return Uint8Array.from(data, (value) => ZERO + Math.max(-127, Math.min(127, Math.round(value * scale))));
 }
 
 /** Write the pixels of a tile, one a cell (RGBA). */
@@ -57,7 +70,10 @@ export function readCell(cells: Cells, row: number, column: number, extent: Exte
   const x = Math.floor(column / 2 ** level) - cells.column * SIDE;
   if (y < 0 || x < 0 || y >= high || x >= wide) return null;
   const [rows, columns] = [spanOf(level, row, extent.rows), spanOf(level, column, extent.columns)];
-  const value = (data: Uint16Array, most: number) => (data[y * wide + x] / UNIT) ** 2 * most;
+  const value = (data: Uint16Array | Int16Array, most: number) => {
+    const root = data[y * wide + x] / (data instanceof Int16Array ? SIGNED_UNIT : UNIT);
+    return root * Math.abs(root) * most;
+  };
   const mass = value(packet.mass.data, packet.most);
   return {
     rows,
@@ -93,7 +109,8 @@ function addSeen(out: Seen, cells: Cells, pooled: Pooled, bounds: Bounds): void 
   const { packet, level } = cells;
   const [high, wide] = packet.mass.shape;
   const shown = (pooled === "strongest" ? packet.strongest : packet.mass).data;
-  const least = ((FAINT - 0.5) / 255 / Math.sqrt(factorOf(cells, pooled))) * UNIT;
+  const whole = shown instanceof Int16Array ? SIGNED_UNIT : UNIT;
+  const least = ((FAINT - 0.5) / 255 / Math.sqrt(factorOf(cells, pooled))) * whole;
   const unit = packet.most / UNIT ** 2;
   const range = (first: number, end: number, tile: number, count: number): [number, number] => [
     Math.max(0, Math.floor(first / 2 ** level) - tile * SIDE),
@@ -105,7 +122,7 @@ function addSeen(out: Seen, cells: Cells, pooled: Pooled, bounds: Bounds): void 
     for (let at = y * wide + left; at < y * wide + right; at++) {
       const mass = packet.mass.data[at] ** 2 * unit;
       out.all += mass;
-      if (shown[at] >= least) out.seen += mass;
+      if (Math.abs(shown[at]) >= least) out.seen += mass;
     }
   }
 }

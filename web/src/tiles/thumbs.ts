@@ -3,16 +3,19 @@
 /** Pixels along a side of a small overview. */
 export const SMALL = 128;
 
-/** Make colour steps (high × wide) a picture of 128 × 128; the strongest of the cells in a pixel is shown. */
-export function shrunk(steps: Uint8Array, high: number, wide: number): Uint8Array {
+/**
+ * Make colour steps (high × wide) a picture of 128 × 128; the strongest of the cells in a pixel is shown.
+ * `zero` is the step of nothing; where numbers have signs it is in the middle.
+ */
+export function shrunk(steps: Uint8Array, high: number, wide: number, zero = 0): Uint8Array {
   const longest = Math.max(high, wide);
-  const out = new Uint8Array(SMALL * SMALL);
+  const out = new Uint8Array(SMALL * SMALL).fill(zero);
   for (let row = 0; row < high; row++) {
     const y = Math.floor((row * SMALL) / longest);
     for (let column = 0; column < wide; column++) {
       const at = y * SMALL + Math.floor((column * SMALL) / longest);
       const step = steps[row * wide + column];
-      if (step > out[at]) out[at] = step;
+      if (Math.abs(step - zero) > Math.abs(out[at] - zero)) out[at] = step;
     }
   }
   return out;

@@ -113,6 +113,10 @@ class Grown(StoredAtlas):
         home, number = self._home(input)
         return home.moved_pyramid(number, head, without)
 
+    def contribution_pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
+        home, number = self._home(input)
+        return home.contribution_pyramid(number, head, without)
+
     def queries(self, head: str | Head, input: int | None = None) -> Float32:
         home, number = self._home(input)
         return home.queries(head, number)

@@ -28,6 +28,7 @@ from attention_atlas.store.tiles import Pyramid
 
 Float32 = npt.NDArray[np.float32]
 SHOWN = {"weights": "weights", MOVED: "what is moved", CONTRIBUTION: "contribution"}
+SMALL = 2_000_000  # bytes of the weights of an input of which a folder holds everything
 _KEYS = re.compile(r"\d{1,9}(,\d{1,9})*")
 
 
@@ -85,13 +86,10 @@ class MovedView:
         return np.asarray(self.rows(input, place.layer, tower, [place.head], rows)[0])
 
     def pyramid(self, input: int, head: str | Head, without: Without = ()) -> Pyramid:
-        """Return the tiles of a long input: each row is the share of what this head moves."""
+        """Return the tiles of a long input: shares of what this head moves, or contributions."""
         if self.how == MOVED:
             return self._atlas.moved_pyramid(input, head, without)
-        raise PickError(
-            f"contributions have signs and need every head of the layer, so {head} has no tiles of "
-            "them; see them in Lines, in the window that you pick, or show what is moved here"
-        )
+        return self._atlas.contribution_pyramid(input, head, without)
 
     @property
     def plain(self) -> StoredAtlas:
@@ -129,11 +127,27 @@ def why_not_moved(subject: Subject) -> str:
 
 
 def saved_as(saving: Saving, path: str, number: int, tower: str) -> Iterator[str]:
-    """Yield a path as the page shows it, with and without sinks, if it does not show weights."""
-    how = saving.picks.get("shown", "weights")
-    if how not in (MOVED, CONTRIBUTION) or why_not_moved(saving.subject):
+    """Yield a path as the page shows it, with and without sinks, if it does not show weights.
+
+    A folder can show everything: it holds what is moved, and of small inputs contributions too and
+    both without sinks, which together take six times the bytes of weights.
+    """
+    if why_not_moved(saving.subject):
         return
-    yield f"as/{how}/-/{path}"
+    shown = saving.picks.get("shown", "weights")
+    small = saving.folder and _bytes(saving.subject, number, tower) <= SMALL
+    hows = (MOVED, CONTRIBUTION) if small else (MOVED,) if saving.folder else (shown,)
     found = [sink.position for sink in sinks(saving.subject, number, tower).sinks]
-    if found:
-        yield f"as/{how}/{','.join(map(str, found[:MOST_WITHOUT]))}/{path}"
+    for how in hows:
+        if how not in (MOVED, CONTRIBUTION):
+            continue
+        yield f"as/{how}/-/{path}"
+        if found and (small or not saving.folder):
+            yield f"as/{how}/{','.join(map(str, found[:MOST_WITHOUT]))}/{path}"
+
+
+def _bytes(subject: Subject, number: int, tower: str) -> int:
+    """Return the size of all weights of a tower on an input."""
+    home = next(known for known in subject.towers if known.name == tower)
+    shapes = [subject.shape(number, layer.layer, tower) for layer in home.layers]
+    return sum(4 * heads * n * m for heads, n, m in shapes)

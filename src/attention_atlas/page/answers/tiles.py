@@ -12,7 +12,7 @@ from attention_atlas.page.answers.find import check_input, is_long
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import tiles as wire
-from attention_atlas.page.wire.constants import UNIT
+from attention_atlas.page.wire.constants import SIGNED_UNIT, UNIT
 from attention_atlas.store.pyramids import Without
 from attention_atlas.store.rows import Float32
 
@@ -28,7 +28,7 @@ def tile(
     pyramid = subject.pyramid(i, head, _keys(without))
     found = pyramid.tile(level, row, column)
     inside = slice(0, found.rows), slice(0, found.columns)
-    cells = _cells(found.strongest[inside], found.mass[inside])
+    cells = _cells(found.strongest[inside], found.mass[inside], pyramid.signed)
     return wire.TilePacket(i, str(head), level, row, column, cells, pyramid.without)
 
 
@@ -46,8 +46,8 @@ def overview(
     found = pyramid.sampled if sampled else pyramid.overview()
     return wire.OverviewPacket(
         i, str(head), pyramid.n, pyramid.m, found.level, found.step,
-        _cells(found.strongest, found.mass), found.column_mass.astype(np.float32), found.total,
-        plain.sampled.sinks(), pyramid.without, found.kept.astype(np.float32),
+        _cells(found.strongest, found.mass, pyramid.signed), found.column_mass.astype(np.float32),
+        found.total, plain.sampled.sinks(), pyramid.without, found.kept.astype(np.float32),
         found.drawn.astype(np.float32),
     )  # fmt: skip
 
@@ -74,11 +74,14 @@ def _keys(without: str | None) -> Without:
     return [int(key) for key in without.split(",")]
 
 
-def _cells(strongest: Float32, mass: Float32) -> wire.TileCells:
-    peak, most = (float(cells.max(initial=0)) for cells in (strongest, mass))
-    return wire.TileCells(_roots(strongest, peak), _roots(mass, most), peak, most)
+def _cells(strongest: Float32, mass: Float32, signed: bool) -> wire.TileCells:
+    peak, most = (float(np.abs(cells).max(initial=0)) for cells in (strongest, mass))
+    if not signed:
+        return wire.TileCells(_roots(strongest, peak), _roots(mass, most), peak, most)
+    roots = _roots(np.abs(strongest), peak, SIGNED_UNIT).astype(np.int16)
+    return wire.TileCells(np.where(strongest < 0, -roots, roots), _roots(mass, most), peak, most)
 
 
-def _roots(cells: Float32, largest: float) -> npt.NDArray[np.uint16]:
+def _roots(cells: Float32, largest: float, unit: int = UNIT) -> npt.NDArray[np.uint16]:
     """Return square roots in 65535ths of the largest, which keep small weights precise."""
-    return np.asarray(np.rint(np.sqrt(cells / (largest or 1.0)) * UNIT), np.uint16)
+    return np.asarray(np.rint(np.sqrt(cells / (largest or 1.0)) * unit), np.uint16)

@@ -35,4 +35,5 @@ FAINTEST_CELL = pooling.FAINTEST_CELL  # a mean weight below this has no colour
 MOST_WITHOUT = pyramids.MOST_WITHOUT  # keys taken out at once
 FAINTEST = arrows.FAINTEST  # a strongest key with less weight gets no arrow
 UNIT = 65535  # weights, places and number columns are sent as whole numbers from 0 to this
+SIGNED_UNIT = 32767  # the same of numbers with signs, from minus this
 NO_KIND = 255  # number of the kind of a head that has none

@@ -16,11 +16,12 @@ from attention_atlas.page.wire.packing import Array, Buffer
 class TileCells:
     """Some cells of one level; a cell's strongest weight is (value / 65535)² · peak.
 
-    Its mass, the sum of its weights, is (value / 65535)² · most. Cells beyond the input are left
-    out, so R and C are 256 or less.
+    Of contributions, which have signs, it is the one farthest from zero: ± (value / 32767)² · peak.
+    Its mass, the sum of its weights (or of their sizes), is (value / 65535)² · most. Cells beyond
+    the input are left out, so R and C are 256 or less.
     """
 
-    strongest: Annotated[Array, Buffer(("u2",), "R C")]
+    strongest: Annotated[Array, Buffer(("u2", "i2"), "R C")]
     mass: Annotated[Array, Buffer(("u2",), "R C")]
     peak: float  # largest `strongest` of these cells; 0: nothing is attended to here
     most: float  # largest `mass` of these cells

@@ -17,6 +17,8 @@ const LETTERS = 12;
 
 export interface Look {
   pooled: Pooled;
+  /** Whether the colours are those of numbers with signs. */
+  signed: boolean;
   scale: readonly Rgb[];
   dark: boolean;
 }
@@ -54,7 +56,7 @@ function drawTile(context: CanvasRenderingContext2D, tiling: Tiling, tile: TileN
   const x = (column: number) => onPixel(LEFT + (column - view.column) * view.cell);
   const y = (row: number) => onPixel(TOP + (row - view.row) * view.cell);
   context.drawImage(
-    known.pictureOf(look.pooled, look.scale, look.dark),
+    known.pictureOf(look),
     left / cell - part.column * SIDE,
     top / cell - part.row * SIDE,
     (right - left) / cell,

@@ -1,13 +1,13 @@
 // Where do the tiles of one head come from? An overview at once, an exact one soon, finer tiles as they are looked at.
 import { sentence } from "../../desk/pane.svelte";
 import type { Desk } from "../../desk/desk.svelte";
-import type { Rgb } from "../../draw/colour";
 import { decode } from "../../source/packet";
 import type { OverviewPacket, Picks, TilePacket } from "../../source/wire";
-import { pixelsOf, stepsOf, type Cells, type Pooled } from "../../tiles/cells";
+import { pixelsOf, stepsOf, type Cells } from "../../tiles/cells";
 import { Loader } from "../../tiles/loader";
 import { nameOf, standIn, type Part, type TileName } from "../../tiles/need";
 import type { Extent } from "../../tiles/view";
+import type { Look } from "./paint";
 
 /** Tiles kept; each takes half a megabyte. */
 const MOST = 160;
@@ -20,7 +20,7 @@ export class Tile {
   constructor(readonly cells: Cells) {}
 
   /** Get one pixel for each cell. */
-  pictureOf(pooled: Pooled, scale: readonly Rgb[], dark: boolean): HTMLCanvasElement {
+  pictureOf({ pooled, scale, dark }: Look): HTMLCanvasElement {
     const look = `${pooled} ${dark}`;
     if (this.picture && this.look === look) return this.picture;
     const [high, wide] = this.cells.packet.strongest.shape;
@@ -39,7 +39,7 @@ export interface Wanted {
   head: string;
   /** As a path says it: "", "sinks" or positions. */
   without: string;
-  /** What is shown: weights, what is moved, or contributions, which have no tiles. */
+  /** What is shown: weights, what is moved, or contributions, which have signs. */
   shown: Picks["shown"];
 }
 

@@ -6,6 +6,7 @@ import TextControls from "./TextControls.svelte";
 import TextInspector from "./TextInspector.svelte";
 import TextRow from "./TextRow.svelte";
 import { stepToken } from "../../desk/tokens";
+import { WHAT } from "../parts/shown";
 import { VIEWS } from "./views";
 
 export const text: Tab = {
@@ -27,9 +28,14 @@ export const text: Tab = {
     },
     { lead: "All heads", text: "shows the whole model. Click a head to open it." },
   ],
-  status: ({ drawn, picks }) =>
+  status: ({ drawn, picks, as }) =>
     drawn && VIEWS[picks.view].counts
-      ? [{ name: "drawn", text: `drawn: ${share(drawn.drawn, drawn.total)} of the attention` }]
+      ? [
+          {
+            name: "drawn",
+            text: `drawn: ${share(drawn.drawn, drawn.total)} of ${WHAT[as ? picks.shown : "weights"].all}`,
+          },
+        ]
       : [],
   legend: "rows look, columns are looked at",
   tokenName(desk, token) {

@@ -48,7 +48,7 @@ class LayerGiven:
             found = self._find(unknown)
             with self._adding:
                 self._back[:, unknown], self._known[unknown] = found, True
-        return self._back[head, rows]
+        return np.asarray(self._back[head, rows])
 
     def _find(self, rows: Ints) -> Float32:
         group = len(self._heads) // len(self._values)

@@ -58,7 +58,8 @@ def frame(page: Any, picks: dict[str, Any]) -> Image.Image:
     """Set what is picked and wait; returns the screen, made smaller."""
     page.evaluate("picks => window.attentionAtlas.setPicks(picks)", picks)
     page.wait_for_timeout(6_000 if "edits" in picks else 1_500)  # the model is run for edits
-    return Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SHOWN, Image.LANCZOS)
+    screen = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    return screen.resize(SHOWN, Image.Resampling.LANCZOS)
 
 
 if __name__ == "__main__":

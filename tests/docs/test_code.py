@@ -97,7 +97,7 @@ def test_every_answer_of_the_readme_runs(desk: Path) -> None:
 
 OPTIONS = {
     command.name: {option for each in command.params for option in each.opts}
-    for command in typer.main.get_group(app).commands.values()  # type: ignore[attr-defined]
+    for command in typer.main.get_group(app).commands.values()
 }
 
 

@@ -71,7 +71,7 @@ def _hold(lock: int) -> None:
     if fcntl is not None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     elif msvcrt is not None:
-        msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
 
 
 def _release(path: Path, lock: int) -> None:

@@ -98,10 +98,9 @@ def try_python(python: str, wheel: Path) -> str:
         folder, start = Path(place), time.monotonic()
         run(python, "-m", "venv", folder / "env")
         commands = folder / "env" / "bin"
-        run(
-            commands / "pip", "install", "--disable-pip-version-check", "--quiet",
-            "-c", ROOT / "constraints.txt", wheel,
-        )  # fmt: skip
+        pip = (commands / "pip", "install", "--disable-pip-version-check", "--quiet")
+        run(*pip, "--upgrade", "pip")  # an older one takes long to find versions that fit
+        run(*pip, "-c", ROOT / "constraints.txt", wheel)
         installed = time.monotonic()
         about = open_demo(commands, person(commands, folder), folder)
         end = time.monotonic()

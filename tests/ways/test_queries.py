@@ -1,7 +1,7 @@
 """The queries of docs/queries.md, run as they stand, give what NumPy and pandas give."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ def test_the_heads_furthest_above_chance(ran: dict[str, Any]) -> None:
 
 
 def test_the_words_that_a_head_looks_at(ran: dict[str, Any]) -> None:
-    atlas, totals, inputs = ran["atlas"], Counter[str](), Counter[str]()
+    atlas, inputs = ran["atlas"], Counter[str]()
+    totals: dict[str, float] = defaultdict(float)
     for number in range(len(atlas)):
         words, weights = atlas.tokens(number)["text"].tolist(), atlas.weights(number, "L0H3")
         seen = set()

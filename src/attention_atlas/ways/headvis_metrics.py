@@ -74,7 +74,7 @@ class HeadVisSums:
 def _followed(tokens: list[str]) -> npt.NDArray[np.bool_]:
     """Return (N, N): whether the key stands after an earlier token equal to the query."""
     names = np.array(tokens, dtype=object)
-    same = np.tril(names[:, None] == names[None, :], k=-1).astype(bool)
+    same: npt.NDArray[np.bool_] = np.tril(names[:, None] == names[None, :], k=-1).astype(np.bool_)
     shifted = np.zeros_like(same)
     shifted[:, 1:] = same[:, :-1]
     return shifted

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp_types import TextResourceContents
 from PIL import Image
 from playwright.sync_api import Browser, Frame, Page
 
@@ -63,6 +64,7 @@ def called(agent: Agent, params: dict[str, Any]) -> str:
 def shown(browser: Browser, agent: Agent, told: Any) -> tuple[Page, Frame]:
     """Opens a chat that shows the page of an answer; returns the chat and the page in it."""
     (content,) = agent.do(lambda: agent.client.read_resource(PAGE)).contents
+    assert isinstance(content, TextResourceContents)
     assert content.mime_type == "text/html;profile=mcp-app"
     chat = browser.new_page(viewport={"width": 1000, "height": 720})
     chat.expose_function("callTool", lambda params: called(agent, params))

@@ -10,21 +10,21 @@ const HEIGHT = 640;
 async function start(element: HTMLElement): Promise<void> {
   const chat = new Chat(window, window.parent);
   let picks: Partial<Picks> = {};
-  let mounted: Mounted | undefined;
+  const shown: { atlas?: Mounted } = {}; // messages come before and after it is mounted
   chat.onPicks = (chosen) => {
     // The theme is the chat's own, not that of the picture.
     const { theme: _theme, ...rest } = chosen;
     picks = { ...picks, ...rest };
-    mounted?.setPicks(picks);
+    shown.atlas?.setPicks(picks);
   };
   const themed = ({ theme }: HostContext) => {
     if (theme) picks = { ...picks, theme };
-    if (theme) mounted?.setPicks({ theme });
+    if (theme) shown.atlas?.setPicks({ theme });
   };
   chat.onContext = themed;
   chat.onEnd = () => {
     chat.close();
-    mounted?.close();
+    shown.atlas?.close();
   };
   const context = await chat.start("attention-atlas", "1");
   themed(context);
@@ -34,8 +34,8 @@ async function start(element: HTMLElement): Promise<void> {
     document.documentElement.style.height = `${high}px`;
     chat.size(document.documentElement.clientWidth, high);
   }
-  mounted = await mountAtlas(element, chatSource(chat), { chrome: "file", picks });
-  mounted.setPicks(picks);
+  shown.atlas = await mountAtlas(element, chatSource(chat), { chrome: "file", picks });
+  shown.atlas.setPicks(picks);
 }
 
 const element = document.getElementById("atlas");

@@ -34,8 +34,8 @@ class Agent:
         """Calls a tool; its progress is kept in `heard`."""
         self.heard.clear()
 
-        async def hear(done: float, total: float | None, words: str | None) -> None:
-            self.heard.append((done, total))
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            self.heard.append((progress, total))
 
         return self.do(lambda: self.client.call_tool(tool, asked, progress_callback=hear))
 

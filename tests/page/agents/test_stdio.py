@@ -11,6 +11,7 @@ from attention_atlas.cli.app import main
 from tests.page.agents.conftest import connected
 
 
+@pytest.mark.full
 def test_the_command_answers_over_stdio(mapped_gpt: aa.Atlas) -> None:
     arguments = ["-m", "attention_atlas", "mcp", str(mapped_gpt.path)]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))

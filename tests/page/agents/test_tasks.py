@@ -99,8 +99,8 @@ def previous_token(answer: list[Any], _: aa.Atlas) -> None:
     assert answer == [f"L{layer}H{head}", pytest.approx(means.max(), abs=CLOSE)]
 
 
-def every_farmer(answer: list[Any], _: aa.Atlas) -> None:
-    seen = [int(attention(i)[3, 0, place(i, "farmer")].argmax()) for i in (0, 1)]
+def every_because(answer: list[Any], _: aa.Atlas) -> None:
+    seen = [int(attention(i)[3, 0, place(i, "because")].argmax()) for i in (0, 1)]
     assert answer == [2, *seen]
 
 
@@ -138,7 +138,7 @@ def rank(answer: list[Any], _: aa.Atlas) -> None:
 EXPECTED = {
     "exact": exact, "odd word out": odd_word_out, "where does it look": where_does_it_look,
     "strongest link": strongest_link, "looked at": looked_at, "previous token": previous_token,
-    "every farmer": every_farmer, "near on the map": near_on_the_map, "rank": rank,
+    "every because": every_because, "near on the map": near_on_the_map, "rank": rank,
 }  # fmt: skip
 
 

@@ -25,7 +25,8 @@ def test_ten_tools_are_listed_with_what_they_take_and_give(agent: Agent) -> None
     for name in FOR_AGENTS:
         assert tools[name].description and tools[name].output_schema
         assert "bench" not in tools[name].input_schema.get("properties", {})
-        assert tools[name].annotations is not None and tools[name].annotations.read_only_hint
+        hints = tools[name].annotations
+        assert hints is not None and hints.read_only_hint
 
 
 def test_the_page_is_linked_to_a_tool_and_its_packets_are_for_it_alone(agent: Agent) -> None:

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from attention_atlas.names.arguments import shown
 from attention_atlas.names.errors import AtlasError
-from attention_atlas.names.progress import watched
+from attention_atlas.names.progress import Watcher, watched
 from attention_atlas.names.wanted import while_wanted
 from attention_atlas.page.agents.answer import Answer, cut, fit, text_of
 from attention_atlas.page.agents.bench import Bench
@@ -171,7 +171,7 @@ def _wrong_value(name: str, problem: ValidationError) -> str:
     return f"{cut(place, 80)!r} of {name} is {shown(first['input'])}; it {said}"
 
 
-def _teller(name: str, context: Context[Any, Any] | None) -> Callable[[int, int], None]:
+def _teller(name: str, context: Context[Any, Any] | None) -> Watcher:
     """Return what sends the counts of a tool to its caller; any thread but this one may call it."""
     loop, sent = asyncio.get_running_loop(), -1
 

@@ -15,9 +15,14 @@ from attention_atlas.page.agents.answer import Answer, fit, text_of
 from attention_atlas.page.agents.arguments import InputNumber, Position, Side
 from attention_atlas.page.agents.bench import USUAL_ADDRESS, Bench
 from attention_atlas.page.answers.edited import is_edited
-from attention_atlas.page.hosts.first_picks import map_picks, set_picks, text_picks
+from attention_atlas.page.hosts.first_picks import (
+    first_head_with_patches,
+    map_picks,
+    set_picks,
+    text_picks,
+)
 from attention_atlas.page.hosts.link import link
-from attention_atlas.page.hosts.views import first_head_with_patches, image_view
+from attention_atlas.page.hosts.views import image_view
 from attention_atlas.page.wire.picks import read_picks
 
 Shown = Literal["lines", "heat", "all", "neurons", "text", "map", "maps", "heads", "image"]

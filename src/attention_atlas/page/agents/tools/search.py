@@ -1,5 +1,6 @@
 """Where does a token stand in all inputs, and where does a head look from there?"""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,6 +14,11 @@ from attention_atlas.page.agents.arguments import Limit, Start
 from attention_atlas.page.agents.bench import Bench
 
 _AROUND = 4  # tokens before and after
+_MATCHES: dict[str, Callable[[str, str], bool]] = {
+    "whole": lambda token, wanted: token == wanted,
+    "start": lambda token, wanted: token.startswith(wanted),
+    "inside": lambda token, wanted: wanted in token,
+}
 
 
 class FoundToken(BaseModel):
@@ -53,9 +59,8 @@ def search(
     if not wanted:
         raise InputError("there is nothing to look for; give letters, a number or a mark")
     texts = [each.strip(MARKS).casefold() for each in bench.all_texts]
-    test = {"whole": str.__eq__, "start": str.startswith, "inside": str.__contains__}[match]
     frame = bench.atlas.base.tokens()
-    hits = frame[np.array([test(each, wanted) for each in texts], bool)]
+    hits = frame[np.array([_MATCHES[match](each, wanted) for each in texts], np.bool_)]
     stream = None if head is None else bench.find_head(head)[2].queries
     if stream is not None:
         hits = hits[hits["stream"] == stream]

@@ -69,12 +69,12 @@ def test_axe_finds_nothing_on_lines_in_light_and_dark(visit: Open) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_on_any_tab_and_view(visit: Open, theme: str) -> None:
     wrong = {}
-    for hash in VIEWS:
-        page = visit(hash, theme)
-        if "tab=heads" in hash:
+    for view in VIEWS:
+        page = visit(view, theme)
+        if "tab=heads" in view:
             expect(page.get_by_test_id("card")).to_be_visible(timeout=PATIENCE)
         if found := violations(page):
-            wrong[hash] = found
+            wrong[view] = found
     assert wrong == {}
 
 

@@ -1,5 +1,6 @@
 """Can everybody use the page? axe in a real Chromium, words for every canvas, and keys alone."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,12 +69,12 @@ def test_axe_finds_nothing_on_lines_in_light_and_dark(visit: Open) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_on_any_tab_and_view(visit: Open, theme: str) -> None:
     wrong = {}
-    for hash in VIEWS:
-        page = visit(hash, theme)
-        if "tab=heads" in hash:
+    for view in VIEWS:
+        page = visit(view, theme)
+        if "tab=heads" in view:
             expect(page.get_by_test_id("card")).to_be_visible(timeout=PATIENCE)
         if found := violations(page):
-            wrong[hash] = found
+            wrong[view] = found
     assert wrong == {}
 
 
@@ -130,20 +131,20 @@ def test_axe_finds_nothing_on_a_picture(page: Page, theme: Any) -> None:
     assert "looks most at row 1, column 2, 0.9" in (picture.get_attribute("aria-label") or "")
 
 
+@pytest.mark.full
 def test_lines_and_heat_map_are_said_in_words(visit: Open, mapped: dict[str, aa.Atlas]) -> None:
-    """The strongest link, worked out from the stored weights."""
-    atlas = mapped["gpt-map"]
-    weights = atlas.layer_weights(0, 3)[1]
-    row, column = divmod(int(weights[1:].argmax()), weights.shape[1])
-    strongest = max(f"{weights[row + 1, column]:.3f}", "0.999")[:4]
+    """The number of tokens and the largest weight, from what is stored."""
+    weights = mapped["gpt-map"].layer_weights(0, 3)[1]
     page = visit("tab=text&view=heat&heads=L3H1")
     for canvas in (page.locator(".aa-bip canvas").first, page.get_by_test_id("heat-canvas")):
         expect(canvas).to_have_attribute("role", "img")
-        eventually(page, lambda canvas=canvas: "at “" in (canvas.get_attribute("aria-label") or ""))
-        assert f"{len(weights)} " in (canvas.get_attribute("aria-label") or "")
-        assert strongest in (canvas.get_attribute("aria-label") or "") or float(strongest) > 0.99
+        expect(canvas).to_have_attribute("aria-label", re.compile("at “"), timeout=PATIENCE)
+        said = canvas.get_attribute("aria-label") or ""
+        assert f"{len(weights)} " in said
+        assert f"{weights.max():.3f}" in said
 
 
+@pytest.mark.full
 def test_changes_are_announced(visit: Open) -> None:
     page = visit("tab=text&view=head&heads=L3H1")
     said = page.get_by_test_id("announcer")
@@ -216,3 +217,13 @@ def test_tab_reaches_every_control(visit: Open, hash: str) -> None:
         }"""
     )
     assert unreached == []
+
+
+@pytest.mark.full
+def test_what_is_empty_says_what_to_do(visit: Open) -> None:
+    page = visit("tab=heads&kinds=parallel&only=entropy>=1e9")
+    expect(page.get_by_test_id("no-heads")).to_be_visible(timeout=PATIENCE)
+    page.get_by_test_id("no-heads").get_by_role("button").click()
+    expect(page.get_by_test_id("row-L0H0")).to_be_visible()
+    page = visit("tab=map&search=qqqq")
+    expect(page.get_by_test_id("search-count")).to_contain_text("Try")

@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { commandsOf } from "../src/desk/command";
 import { Desk } from "../src/desk/desk.svelte";
 import { fit, ranked } from "../src/desk/fuzzy";
-import { grouped, pressed, type Frame } from "../src/desk/keys";
+import { grouped, pressed, type Frame, type Key } from "../src/desk/keys";
 import { TABS } from "../src/panels/tabs";
 import type { Source } from "../src/source/source";
 import type { About } from "../src/source/wire";
@@ -64,7 +64,7 @@ test("every key with an action that is listed is one that the page has, on the t
   for (const { title, keys } of grouped(desk))
     for (const key of keys) {
       if (!("key" in key)) continue;
-      const act = vi.spyOn(key as never, "act" as never).mockImplementation((() => {}) as never);
+      const act = vi.spyOn(key as Key, "act").mockImplementation(() => {});
       desk.picks.tab = tabs.get(title)?.name ?? desk.picks.tab;
       expect(pressed(desk, { key: key.key } as KeyboardEvent, frame), key.shown).toBe(true);
       expect(act, key.shown).toHaveBeenCalledOnce();

@@ -45,8 +45,8 @@ LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
 LIKE_FROM = 0.5  # points are drawn to where their like stand once the rate has fallen to this
 LIKE_EVERY = 4  # looks
-LIKE_BY = 0.9  # share of the way
-EAGER = (1.6, 0.2)  # how much sharper rows are, what settled rows feel
+LIKE_BY = 0.7  # share of the way
+EAGER = (1.4, 0.2)  # how much sharper rows are, what settled rows feel
 
 
 def lay_out(

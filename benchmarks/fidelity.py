@@ -6,11 +6,15 @@ TEXTS holds a sentence a line, PICTURES are image files. Five models: MiniLM, Sm
 builtin:gpt, builtin:bert, builtin:vit, each over enough inputs for 2,000 tokens. Each head is laid
 out by UMAP in 2-D in both ways, one after the other, in one run. The table says medians and tenths
 over heads of the figures that the product itself stores (`layout/fidelity.py`), and CPU seconds.
+
+Each head that is done is written to FOLDER/rows-METHOD.jsonl, in an order that mixes layers; a run
+that was stopped goes on from there. Remove that file after changing how maps are made.
 """
 
 import argparse
 import json
 import os
+import random
 import time
 from concurrent.futures import ProcessPoolExecutor
 from importlib.resources import files
@@ -22,6 +26,7 @@ import numpy as np
 WAYS = ("scale", "attention")
 SHOWN = ("strongest", "visible", "overlap", "like", "correlation", "trust")
 TOKENS = 2000
+Job = tuple[Path, str, str]  # the atlas, the head, the method
 RESULTS = Path(__file__).parent / "results" / "fidelity.json"
 
 
@@ -54,7 +59,7 @@ def one_head(path: Path, head: str, way: str, method: str) -> tuple[list[float],
     return made["fidelity"][0].tolist(), time.process_time() - began
 
 
-def both_ways(asked: tuple[Path, str, str]) -> dict[str, Any]:
+def both_ways(asked: Job) -> dict[str, Any]:
     path, head, method = asked
     figures = {way: one_head(path, head, way, method) for way in WAYS}
     return {"model": path.stem, "head": head, "method": method, **figures}
@@ -83,12 +88,25 @@ def main() -> None:
         atlas = aa.open(path)
         print(path.stem, len(atlas.tokens()), "tokens,", len(atlas.heads()), "heads", flush=True)
         jobs += [(path, head, asked.method) for head in atlas.heads()["head"][:: asked.every]]
-    with ProcessPoolExecutor(asked.workers) as pool:
-        rows = list(pool.map(both_ways, jobs, chunksize=4))
+    rows = run(jobs, asked.folder / f"rows-{asked.method}.jsonl", asked.workers)
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     known[asked.method] = rows
     RESULTS.write_text(json.dumps(known) + "\n")
     print(table(rows))
+
+
+def run(jobs: list[Job], journal: Path, workers: int) -> list[dict[str, Any]]:
+    """Lay out those heads that the journal lacks; returns the rows of all, in order."""
+    text = journal.read_text() if journal.exists() else ""
+    rows = [json.loads(line) for line in text.splitlines()]
+    done = {(row["model"], row["head"]): row for row in rows}
+    missing = [job for job in jobs if (job[0].stem, job[1]) not in done]
+    random.Random(0).shuffle(missing)
+    with ProcessPoolExecutor(workers) as pool, journal.open("a") as file:
+        for row in pool.map(both_ways, missing):
+            done[row["model"], row["head"]] = row
+            print(json.dumps(row), file=file, flush=True)
+    return [done[path.stem, head] for path, head, _ in jobs]
 
 
 def table(rows: list[dict[str, Any]]) -> str:

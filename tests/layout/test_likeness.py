@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.likeness import AROUND, REACH, SIDES, STRICT, towards_like
+from attention_atlas.layout.likeness import AROUND, REACH, SHIFTS, SIDES, STRICT, towards_like
 
 
 def some(heads: int, points: int, dims: int, width: int = 5) -> tuple[Tensor, Tensor]:
@@ -18,13 +18,15 @@ def some(heads: int, points: int, dims: int, width: int = 5) -> tuple[Tensor, Te
 @pytest.mark.parametrize("dims", [2, 3])
 def test_it_is_the_sum_written_out(dims: int) -> None:
     axes, vectors = some(2, 30, dims)
-    moved = towards_like(axes, vectors).numpy()
+    moved = towards_like(axes, vectors, 3).numpy()
     side = SIDES[dims]
     for head in range(2):
         places, of = axes[:, head].double().numpy(), vectors[head].double().numpy()
         low, high = places.min(1), places.max(1)
-        step = (high - low) / side
-        nodes = np.array(list(np.ndindex(*[side] * dims))) + 0.5
+        step = (high - low) / (side - 2)
+        nodes = (
+            np.array(list(np.ndindex(*[side] * dims))) - 1 + (0.5 + 3 * np.array(SHIFTS[:dims])) % 1
+        )
         nodes = low + step * nodes
         apart = ((places.T[:, None] - nodes) / step.mean()) ** 2  # (points, nodes, dims)
         heard = np.exp(-apart.sum(2) / (2 * AROUND**2))
@@ -47,9 +49,9 @@ def test_a_point_among_strangers_moves_to_its_own_kind() -> None:
     axes[0, 0] = 1.0  # the first is of the left kind and stands right
     vectors = side[:, None] * torch.ones(200, 3)
     places = axes[:, None]
-    for _ in range(20):
-        places = places + 0.5 * towards_like(places, vectors[None])
-    assert places[0, 0, 0] < -0.3
+    for turn in range(20):
+        places = places + 0.5 * towards_like(places, vectors[None], turn)
+    assert places[0, 0, 0] < 0
     assert (places[0, 0, 1:].sign() == side[1:]).all()
 
 

@@ -3,8 +3,9 @@
 Ties draw a point to some that are like it, but nothing tells it that those around it are not. So a
 grid is laid over the places of a crowd (all queries, or all keys), and each node says what the
 points around it are like: the mean of their vectors from `alike.py`, near ones counting most. A
-point is then drawn towards those nodes near it that are most like it. All sums are products of
-matrices, so a run repeats on any device.
+point is then drawn towards those nodes near it that are most like it. From turn to turn the grid is
+shifted, so that points do not gather on its lines. All sums are products of matrices, so a run
+repeats on any device.
 """
 
 from collections.abc import Callable
@@ -12,28 +13,32 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-SIDES = {2: 16, 3: 7}  # nodes of the grid along each axis
+SIDES = {2: 22, 3: 9}  # nodes of the grid along each axis
 AROUND = 1.0  # steps of the grid: how far a node hears
 REACH = 1.5  # steps of the grid: how far a point is drawn
-STRICT = 16.0  # how much likeness counts against nearness
+STRICT = 30.0  # how much likeness counts against nearness
+SHIFTS = (0.7548776662, 0.5698402910, 0.3819660113)  # of the grid along each axis, each turn
 CELLS = 1 << 25  # points × nodes at once
 
 
-def towards_like(axes: Tensor, vectors: Tensor) -> Tensor:
+def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
     """Get the way from places (dims, heads, points) to where like points stand; the same shape.
 
     vectors  (heads, points, width) with mean 0, whose distance says how alike two points are
+    turn     how often this was done before; it says where the grid begins
     """
     side = SIDES[len(axes)]
     heads = max(1, CELLS // (axes.shape[2] * side ** len(axes)))
     parts = zip(axes.split(heads, 1), vectors.split(heads), strict=True)
-    return torch.cat([_towards(places, of, side) for places, of in parts], 1)
+    return torch.cat([_towards(places, of, side, turn) for places, of in parts], 1)
 
 
-def _towards(axes: Tensor, vectors: Tensor, side: int) -> Tensor:
+def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
     low, high = axes.amin(2, keepdim=True), axes.amax(2, keepdim=True)  # (dims, heads, 1)
-    step = ((high - low) / side).clamp_min(1e-12)
-    node = low + step * (torch.arange(side, device=axes.device) + 0.5)  # (dims, heads, side)
+    step = ((high - low) / (side - 2)).clamp_min(1e-12)  # nodes beyond the edge, or it draws in
+    begin = axes.new_tensor([(0.5 + turn * by) % 1 for by in SHIFTS[: len(axes)]])
+    node = low + step * (torch.arange(-1, side - 1, device=axes.device) + begin[:, None, None])
+    # node is (dims, heads, side), square (dims, heads, points, side)
     square = ((axes[..., None] - node[:, :, None]) / step.mean(0)[..., None]).square_()
     heard = _outer([(way / (-2 * AROUND**2)).exp_() for way in square], torch.mul)
     means = heard.transpose(1, 2) @ vectors

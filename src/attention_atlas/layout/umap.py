@@ -43,10 +43,10 @@ PULL, JOINED_PULL = 0.5, 0.25  # of its weight, what a point feels in one step a
 LOOK_EVERY = 2  # epochs
 LOOK = 24.0  # strength of a look at the beginning
 LOOK_LAST = 0.02  # share of it at the end
-LIKE_FROM = 0.3  # points are drawn to where their like stand once the rate has fallen to this
-LIKE_EVERY = 2  # looks
-LIKE_BY = 0.5  # share of the way
-EAGER = (1.25, 0.2)  # how much sharper rows are, what settled rows feel
+LIKE_FROM = 0.5  # points are drawn to where their like stand once the rate has fallen to this
+LIKE_EVERY = 4  # looks
+LIKE_BY = 0.7  # share of the way
+EAGER = (1.4, 0.2)  # how much sharper rows are, what settled rows feel
 
 
 def lay_out(
@@ -144,9 +144,10 @@ class Course:
         Near the end points go towards their like first; looking then mends what that took away.
         """
         assert self.gaze is not None
-        if rate < LIKE_FROM and step % (LIKE_EVERY * self.pause) == 0:
+        turn, rest = divmod(step, LIKE_EVERY * self.pause)
+        if rate < LIKE_FROM and rest == 0:
             crowds = zip(axes.split(self.crowds, 2), self.kin, strict=True)
-            ways = [towards_like(places, vectors) for places, vectors in crowds]
+            ways = [towards_like(places, vectors, turn) for places, vectors in crowds]
             axes = torch.add(axes, torch.cat(ways, 2), alpha=LIKE_BY)
         moved = self.gaze.step(axes.view(len(axes), -1), LOOK * max(LOOK_LAST, rate))
         return axes + moved.view_as(axes)

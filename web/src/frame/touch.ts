@@ -81,6 +81,10 @@ export function touches(root: HTMLElement): () => void {
     const gone = { pointerId, clientX, clientY, pointerType: "touch", bubbles: true };
     target?.dispatchEvent(new PointerEvent("pointercancel", gone));
   };
+  /** A finger that is lifted leaves nothing: what it pointed at stays until the next touch. */
+  const stay = (event: PointerEvent) => {
+    if (event.pointerType === "touch") event.stopPropagation();
+  };
   const menu = (event: MouseEvent) => {
     if (byTouch && inCanvas(event)) {
       event.preventDefault();
@@ -94,6 +98,7 @@ export function touches(root: HTMLElement): () => void {
     ["pointermove", move],
     ["pointerup", up],
     ["pointercancel", stop],
+    ["pointerleave", stay],
     ["click", swallow],
     ["contextmenu", menu],
   ];

@@ -38,8 +38,9 @@ DEMO_STORY = (
     ),
     StoryStep(
         "Take it out and see.",
-        "Here L4H5 is switched off. The model expected “ill” after the second “M”; without this "
-        "head it no longer knows. Switch the edit off and on, or try another head.",
+        "Here L4H5 is switched off. After the second “M” the model was almost sure of “ill”; "
+        "without this head it gives it about one in eight. Switch the edit off and on, or try "
+        "another head.",
         f"tab=lab&heads=L4H5&input={_NAME}&labAt={_AGAIN}"
         "&edits=[{'edit':{'edit':'ablate','heads':['L4H5'],'by':'zero'},'on':true}]",
     ),

@@ -29,7 +29,7 @@ def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
     """
     side = SIDES[len(axes)]
     heads = max(1, CELLS // (axes.shape[2] * side ** len(axes)))
-    parts = zip(axes.split(heads, 1), vectors.split(heads), strict=True)
+    parts = zip(torch.split(axes, heads, 1), torch.split(vectors, heads), strict=True)
     return torch.cat([_towards(places, of, side, turn) for places, of in parts], 1)
 
 

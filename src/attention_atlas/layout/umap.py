@@ -146,7 +146,7 @@ class Course:
         assert self.gaze is not None
         turn, rest = divmod(step, LIKE_EVERY * self.pause)
         if rate < LIKE_FROM and rest == 0:
-            crowds = zip(axes.split(self.crowds, 2), self.kin, strict=True)
+            crowds = zip(torch.split(axes, list(self.crowds), 2), self.kin, strict=True)
             ways = [towards_like(places, vectors, turn) for places, vectors in crowds]
             axes = torch.add(axes, torch.cat(ways, 2), alpha=LIKE_BY)
         moved = self.gaze.step(axes.view(len(axes), -1), LOOK * max(LOOK_LAST, rate))
@@ -162,7 +162,9 @@ def _shuffled(course: Course, order: Tensor) -> Course:
     first = torch.arange(heads, device=order.device)[:, None] * len(order)
     rows, to = (order + first).view(-1), (place + first).view(-1)
     moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
-    kin = torch.cat(course.kin, 1)[:, order].split(course.crowds, 1) if course.kin else ()
+    kin = course.kin
+    if kin:
+        kin = torch.split(torch.cat(kin, 1)[:, order], list(course.crowds), 1)
     seen = gaze.renumbered(to) if gaze else None
     return Course(moved, course.crowds, course.for_epochs, seen, kin)
 

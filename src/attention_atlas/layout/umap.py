@@ -162,11 +162,9 @@ def _shuffled(course: Course, order: Tensor) -> Course:
     first = torch.arange(heads, device=order.device)[:, None] * len(order)
     rows, to = (order + first).view(-1), (place + first).view(-1)
     moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
-    kin = (
-        torch.split(torch.cat(course.kin, 1)[:, order], list(course.crowds), 1)
-        if course.kin
-        else ()
-    )
+    kin = course.kin
+    if kin:
+        kin = torch.split(torch.cat(kin, 1)[:, order], list(course.crowds), 1)
     seen = gaze.renumbered(to) if gaze else None
     return Course(moved, course.crowds, course.for_epochs, seen, kin)
 

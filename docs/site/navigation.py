@@ -50,6 +50,13 @@ SECTIONS: dict[str, Section] = {
         "Serving": "docs/serving.md",
         "Damaged and hostile files": "docs/safety-files.md",
     },
+    "Elsewhere": {
+        "Agents": "docs/agents.md",
+        "The skill of an agent": "docs/skill/SKILL.md",
+        "Other tools' files": "docs/ways.md",
+        "Questions to the tables": "docs/queries.md",
+        "Notebooks and their hosts": "docs/notebooks-hosts.md",
+    },
     "Reference": {
         "Python": "docs/api.md",
         "The command line": "docs/command-line.md",

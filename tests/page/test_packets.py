@@ -71,12 +71,14 @@ def test_a_new_packet_is_served_saved_and_typed_by_its_row_alone(
 @pytest.mark.parametrize("row", PACKETS.values(), ids=PACKETS.keys())
 def test_who_answers_takes_what_the_address_says(row: Packet) -> None:
     """The type that is declared is the type that is answered, and parts are read as it wants."""
-    from inspect import signature
+    from inspect import Parameter, signature
 
     made = signature(row.answer, eval_str=True)
     assert made.return_annotation is row.type
     _, *parameters = made.parameters.values()
     kinds = [int if part["number"] else str for part in row.parts]
+    parameters, rest = parameters[: len(kinds)], parameters[len(kinds) :]
+    assert all(parameter.default is not Parameter.empty for parameter in rest)
     for part, kind, parameter in zip(row.parts, kinds, parameters, strict=True):
         assert parameter.annotation in (kind, kind | None)
         assert (parameter.default is None) == bool(part["optional"])

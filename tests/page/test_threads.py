@@ -21,9 +21,10 @@ EDIT = {"input": 0, "edits": [aa.ablate("L4H5").to_json()]}
 CORES, BEFORE = 4, 8
 
 
-def in_effect(library: str) -> set[int]:
+def in_effect(library: str, of: str = "") -> set[int]:
     """How many threads the libraries of one sort would take now, as they say it themselves."""
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == library}
+    pools = [pool for pool in threadpool_info() if of in pool["filepath"]]
+    return {pool["num_threads"] for pool in pools if pool["user_api"] == library}
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def noted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[set[in
     seen: list[set[int]] = []
 
     def note(*given: Any, **named: Any) -> Any:
-        seen.append(in_effect("openmp") | {torch.get_num_threads()})
+        seen.append(in_effect("openmp", "torch") | {torch.get_num_threads()})
         return real(*given, **named)
 
     monkeypatch.setattr(owner, name, note)

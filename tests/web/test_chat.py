@@ -11,7 +11,7 @@ from mcp_types import TextResourceContents
 from PIL import Image
 from playwright.sync_api import Browser, Frame, Page
 
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.agents.server import PAGE, make_server
 from attention_atlas.page.hosts.launch import start
 from tests.page.agents.conftest import Agent, connected
@@ -50,7 +50,7 @@ HOST = f"""<!doctype html><meta http-equiv="Content-Security-Policy" content="{P
 @pytest.fixture
 def agent(subjects: dict[str, Any]) -> Iterator[Agent]:
     with start([subjects["gpt"]], port=0) as running:
-        server = make_server(Bench(subjects["gpt"], page=running.url))
+        server = make_server(AgentBench(subjects["gpt"], page=running.url))
         with connected(server) as connection:
             yield connection
 

@@ -235,7 +235,8 @@ def test_a_search_that_finds_nothing_or_cannot_be_read_says_so(open_map: Open) -
     page = open_map("gpt-map")
     page.get_by_test_id("search").fill("zebra")
     expect(page.get_by_test_id("search-count")).to_have_text(
-        "No token on this map matches “zebra”."
+        "No token on this map matches “zebra”. "
+        "Try “start” for the beginning of a word, or fewer words."
     )
     page.get_by_test_id("search-regex").click()
     page.get_by_test_id("search").fill("(the")

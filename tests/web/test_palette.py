@@ -15,7 +15,7 @@ def _do(page: Page, typed: str) -> None:
     box = page.get_by_role("combobox", name="command")
     expect(box).to_be_focused()
     page.keyboard.type(typed)
-    expect(page.get_by_role("option").first).to_be_visible()
+    expect(page.get_by_test_id("palette-dialog").get_by_role("option").first).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("palette-dialog")).to_have_count(0)
 

@@ -31,15 +31,15 @@ def mcp(
         raise InputError(
             "agents need one more package; run: pip install attention-atlas[mcp]"
         ) from problem
-    from attention_atlas.page.agents.bench import Bench
+    from attention_atlas.page.agents.bench import AgentBench
 
     opened = StoredAtlas.open(atlas)
     live = None if model is None else LiveModel(model, **keywords(loading))
     if not page:
-        make_server(Bench(opened, live)).run("stdio")
+        make_server(AgentBench(opened, live)).run("stdio")
         return
     from attention_atlas.page.hosts.launch import start
 
     with start([opened]) as running:
         say(f"the page is at {running.url}")
-        make_server(Bench(opened, live, running.url)).run("stdio")
+        make_server(AgentBench(opened, live, running.url)).run("stdio")

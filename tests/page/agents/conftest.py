@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 
 import attention_atlas as aa
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.agents.server import make_server
 from tests import atlases
 from tests.made_once import MadeOnce
@@ -80,5 +80,5 @@ def mapped_gpt(made_once: MadeOnce) -> aa.Atlas:
 @pytest.fixture(scope="session")
 def agent(mapped_gpt: aa.Atlas) -> Iterator[Agent]:
     """An agent without a model."""
-    with connected(make_server(Bench(mapped_gpt))) as connection:
+    with connected(make_server(AgentBench(mapped_gpt))) as connection:
         yield connection

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 import attention_atlas as aa
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.agents.server import make_server
 from attention_atlas.page.live.model import LiveModel
 from tests.atlases import SENTENCE
@@ -27,7 +27,7 @@ TEST = {
 
 @pytest.fixture(scope="module")
 def editor(mapped_gpt: aa.Atlas) -> Iterator[Agent]:
-    with connected(make_server(Bench(mapped_gpt, LiveModel("builtin:gpt")))) as connection:
+    with connected(make_server(AgentBench(mapped_gpt, LiveModel("builtin:gpt")))) as connection:
         yield connection
 
 

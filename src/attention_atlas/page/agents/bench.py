@@ -16,7 +16,7 @@ from attention_atlas.store.reader import StoredAtlas
 USUAL_ADDRESS = "http://127.0.0.1:8642/"  # of attention-atlas serve
 
 
-class Bench:
+class AgentBench:
     """One atlas as agents use it; without a model it is only read.
 
     page  the address of a running page of this atlas; empty if there is none

@@ -28,7 +28,7 @@ from attention_atlas.names.errors import AtlasError
 from attention_atlas.names.progress import Watcher, watched
 from attention_atlas.names.wanted import while_wanted
 from attention_atlas.page.agents.answer import Answer, cut, fit, text_of
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.agents.table import TOOLS, AgentTool
 from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.live.in_words import in_words
@@ -66,7 +66,7 @@ class AtlasServer(MCPServer[Any]):
         return result
 
 
-def make_server(bench: Bench) -> AtlasServer:
+def make_server(bench: AgentBench) -> AtlasServer:
     """Make the server of one atlas: its tools, and the page as a resource for chats."""
     apps = Apps()
     apps.add_resource(
@@ -112,7 +112,7 @@ def _about(name: str, tool: AgentTool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bound(tool: AgentTool, bench: Bench) -> Callable[..., Any]:
+def _bound(tool: AgentTool, bench: AgentBench) -> Callable[..., Any]:
     """Return a tool with its bench, and with the signature of the other arguments."""
     signature = inspect.signature(tool.run)
     answer = signature.return_annotation

@@ -4,7 +4,7 @@ from pydantic import BaseModel
 
 from attention_atlas.lab.saved_tests.names import shipped_names
 from attention_atlas.page.agents.answer import Answer, cut, small
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.about import about_session
 
 _NOTES = 8  # sentences about the atlas
@@ -57,7 +57,7 @@ class AboutAnswer(Answer):
     how_to_read: list[str]
 
 
-def about(bench: Bench) -> AboutAnswer:
+def about(bench: AgentBench) -> AboutAnswer:
     """Say what this atlas holds, how exact it is and how its numbers are read. Start here."""
     known, atlas = about_session(bench.answers.session), bench.atlas
     towers = [

@@ -11,7 +11,7 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.names.progress import bar
 from attention_atlas.page.agents.answer import Answer, small
 from attention_atlas.page.agents.arguments import MOST_NUMBER, HeadName, InputNumber, Position, Side
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.find import check_input, count_tokens, is_long
 from attention_atlas.page.answers.moved import view_as
 from attention_atlas.store.manifest import Layer, Tower
@@ -45,7 +45,7 @@ class AttentionAnswer(Answer):
 
 
 def attention(
-    bench: Bench,
+    bench: AgentBench,
     head: HeadName,
     input: InputNumber = 0,
     token: Position = None,
@@ -63,7 +63,7 @@ def attention(
     i = check_input(bench.atlas, input)
     place, tower, layer = bench.find_head(head)
     subject = view_as(bench.atlas, what, "-")
-    reader = _Reader(subject, i, tower, layer, place.head)
+    reader = _HeadReader(subject, i, tower, layer, place.head)
     n, m = (count_tokens(bench.atlas, i, stream) for stream in (layer.queries, layer.keys))
     left_out = [key for key in skip or () if key < m]
     if token is None:
@@ -92,7 +92,7 @@ def _of(token: int | None, side: str) -> str:
     return f"what token {token} looks at" if side == "query" else f"what looks at token {token}"
 
 
-class _Reader:
+class _HeadReader:
     """Reads the numbers of one head in one input."""
 
     def __init__(self, subject: Any, input: int, tower: Tower, layer: Layer, head: int):
@@ -111,7 +111,7 @@ Found = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats, float]
 
 
 def _of_token(
-    reader: _Reader, n: int, m: int, token: int, side: str, skip: list[int], limit: int
+    reader: _HeadReader, n: int, m: int, token: int, side: str, skip: list[int], limit: int
 ) -> Found:
     count = n if side == "query" else m
     if token >= count:
@@ -127,7 +127,7 @@ def _of_token(
     return *ends, values[best], float(values.sum())
 
 
-def _strongest(reader: _Reader, n: int, m: int, skip: list[int], limit: int) -> Found:
+def _strongest(reader: _HeadReader, n: int, m: int, skip: list[int], limit: int) -> Found:
     """Find the strongest links of all rows; memory holds some rows at a time."""
     if n * m > MOST_WEIGHTS:
         raise PickError(

@@ -9,7 +9,7 @@ from attention_atlas.names.progress import Progress, bar
 from attention_atlas.names.wanted import stop_if_unwanted
 from attention_atlas.page.agents.answer import Answer, cut, small
 from attention_atlas.page.agents.arguments import InputNumber, Position
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.live.actions import perform
 from attention_atlas.page.wire.constants import MOST_EDITS, MOST_GENERATED
 from attention_atlas.page.wire.lab import EditedInput, EditProofs
@@ -61,7 +61,7 @@ class EditAnswer(Answer):
 
 
 def edit(
-    bench: Bench,
+    bench: AgentBench,
     edits: Annotated[
         list[dict[str, Any]],
         Field(
@@ -121,7 +121,7 @@ def _prediction(given: Any) -> PredictionBeforeAfter:
     )  # fmt: skip
 
 
-def _receipt(bench: Bench, tick: Progress) -> EditProofs:
+def _receipt(bench: AgentBench, tick: Progress) -> EditProofs:
     """Return the edit receipt of the model; it is made once, and this waits for it."""
     proofs, end = bench.work.edit_receipt(), time.monotonic() + _PATIENCE
     while not proofs.done and time.monotonic() < end:

@@ -8,7 +8,7 @@ from attention_atlas.measure.card import Card, card
 from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.page.agents.answer import Answer, cut, small
 from attention_atlas.page.agents.arguments import HeadName
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.heads import measured, similar_heads
 
 _NEAREST, _TELLING = 5, 8
@@ -56,7 +56,7 @@ class HeadAnswer(Answer):
 
 
 def head(
-    bench: Bench,
+    bench: AgentBench,
     head: HeadName,
     explain: Annotated[
         str | None, Field(max_length=60, description="A score whose formula and source to give.")

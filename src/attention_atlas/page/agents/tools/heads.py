@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.agents.answer import Answer, page_of, small
 from attention_atlas.page.agents.arguments import Limit, Start
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.heads import head_scores
 from attention_atlas.page.wire.heads import HeadScores
 
@@ -38,7 +38,7 @@ class HeadsAnswer(Answer):
 
 
 def heads(
-    bench: Bench,
+    bench: AgentBench,
     kind: Annotated[Kind | None, Field(description="Only heads of this kind.")] = None,
     layer: Annotated[int | None, Field(ge=0, le=100_000, description="Only this layer.")] = None,
     sort: Annotated[

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from attention_atlas.page.agents.answer import Answer, cut, page_of
 from attention_atlas.page.agents.arguments import InputNumber, Limit, Start
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.about import records
 from attention_atlas.page.answers.find import check_input, listed_input
 
@@ -37,7 +37,7 @@ class InputsAnswer(Answer):
 
 
 def inputs(
-    bench: Bench,
+    bench: AgentBench,
     input: Annotated[InputNumber | None, Field(description="Give the tokens of this one.")] = None,
     containing: Annotated[
         str, Field(max_length=200, description="Only texts that contain this, in any case.")
@@ -60,7 +60,7 @@ def inputs(
     return InputsAnswer(total=len(frame), inputs=lines, more=more)
 
 
-def _one(bench: Bench, number: int, stream: str | None, start: int) -> InputsAnswer:
+def _one(bench: AgentBench, number: int, stream: str | None, start: int) -> InputsAnswer:
     i = check_input(bench.atlas, number)
     place = listed_input(bench.atlas, i)
     row = records(bench.atlas.inputs().iloc[place : place + 1])[0]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from attention_atlas.names.errors import PickError
 from attention_atlas.page.agents.answer import Answer, small
 from attention_atlas.page.agents.arguments import InputNumber, Limit, Position, Side
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.answers.find import check_input, count_tokens
 from attention_atlas.page.answers.maps import find_group, map_infos
 from attention_atlas.store.manifest import Layer
@@ -56,7 +56,7 @@ class MapAnswer(Answer):
 
 
 def map_tool(
-    bench: Bench,
+    bench: AgentBench,
     map: Annotated[str | None, Field(max_length=60, description="As in umap-2d.")] = None,
     head: Annotated[str | None, Field(max_length=80, description="A head, as in L5H1.")] = None,
     input: InputNumber = 0,
@@ -103,7 +103,7 @@ def map_tool(
     return answer.model_copy(update={**update, **_near(bench, group, row, place, limit)})
 
 
-def _named(bench: Bench, head: str) -> tuple[str, Layer]:
+def _named(bench: AgentBench, head: str) -> tuple[str, Layer]:
     found, _, layer = bench.find_head(head)
     several = len(bench.atlas.towers) > 1
     return (str(found) if several else str(found).rpartition(".")[2]), layer
@@ -126,7 +126,7 @@ def _trusted(groups: list[tuple[Map, MapHeads]]) -> dict[str, object]:
 
 
 def _place(
-    bench: Bench, layer: Layer, group: MapHeads, input: int, token: int, side: str
+    bench: AgentBench, layer: Layer, group: MapHeads, input: int, token: int, side: str
 ) -> int:  # fmt: skip
     """Return the row of a token among the points of a group."""
     stream = layer.queries if side == "query" else layer.keys
@@ -143,7 +143,9 @@ def _place(
     return int(rows[0]) + (0 if side == "query" else len(group.query_tokens))
 
 
-def _near(bench: Bench, group: MapHeads, row: int, place: int, limit: int) -> dict[str, object]:
+def _near(
+    bench: AgentBench, group: MapHeads, row: int, place: int, limit: int
+) -> dict[str, object]:
     places = group.unpacked()[row]  # (N + M, dims)
     away = np.linalg.norm(places - places[place], axis=1)
     away[place] = -1

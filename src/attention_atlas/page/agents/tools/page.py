@@ -8,7 +8,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from attention_atlas.names.errors import InputError
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 
 LARGEST_BODY = 200_000  # characters of an action, as a served page may send
 
@@ -20,7 +20,7 @@ class PagePacket(BaseModel):
 
 
 def page(
-    bench: Bench,
+    bench: AgentBench,
     path: Annotated[str, Field(max_length=400, description="The path of a packet, or an action.")],
     body: Annotated[
         dict[str, Any] | None, Field(description="What the action is sent; none: a packet.")

@@ -13,7 +13,7 @@ from attention_atlas.names.errors import AtlasError, PickError
 from attention_atlas.names.progress import bar
 from attention_atlas.page.agents.answer import Answer, fit, text_of
 from attention_atlas.page.agents.arguments import InputNumber, Position, Side
-from attention_atlas.page.agents.bench import USUAL_ADDRESS, Bench
+from attention_atlas.page.agents.bench import USUAL_ADDRESS, AgentBench
 from attention_atlas.page.answers.edited import is_edited
 from attention_atlas.page.hosts.first_picks import (
     first_head_with_patches,
@@ -43,7 +43,7 @@ class PictureAnswer(Answer):
 
 
 def picture(
-    bench: Bench,
+    bench: AgentBench,
     view: Annotated[
         Shown,
         Field(description="lines, heat, neurons, text: of a head; all: of all heads; map: of one "
@@ -83,7 +83,7 @@ def picture(
 
 
 def _picks(
-    bench: Bench, view: str, input: int, head: str | None, token: int | None, side: str,
+    bench: AgentBench, view: str, input: int, head: str | None, token: int | None, side: str,
     map: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     atlas, heads = bench.atlas, None if head is None else [head]
@@ -107,13 +107,13 @@ def _told(picks: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in picks.items() if value != start[name]}
 
 
-def _how(bench: Bench) -> str:
+def _how(bench: AgentBench) -> str:
     if bench.page:
         return "the page of this server is running; open the link in a browser"
     return f"run attention-atlas serve {bench.name} --no-browser, then open the link in a browser"
 
 
-def _draw(bench: Bench, picks: dict[str, Any]) -> tuple[bytes, int, int]:
+def _draw(bench: AgentBench, picks: dict[str, Any]) -> tuple[bytes, int, int]:
     """Return a picture as PNG, with its width and height."""
     from PIL import Image
 

@@ -11,7 +11,7 @@ from attention_atlas.names.errors import InputError
 from attention_atlas.names.token_text import MARKS
 from attention_atlas.page.agents.answer import Answer, page_of, small
 from attention_atlas.page.agents.arguments import Limit, Start
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 
 _AROUND = 4  # tokens before and after
 _MATCHES: dict[str, Callable[[str, str], bool]] = {
@@ -43,7 +43,7 @@ class SearchAnswer(Answer):
 
 
 def search(
-    bench: Bench,
+    bench: AgentBench,
     text: Annotated[str, Field(min_length=1, max_length=100, description="What to look for.")],
     match: Annotated[
         Literal["whole", "start", "inside"], Field(description="Which part of a token it is.")
@@ -71,7 +71,7 @@ def search(
     )
 
 
-def _found(bench: Bench, row: "pd.Series[Any]", head: str | None) -> FoundToken:
+def _found(bench: AgentBench, row: "pd.Series[Any]", head: str | None) -> FoundToken:
     number, position = int(row["input"]), int(row["position"])
     texts = bench.texts(number, str(row["stream"]))
     around = texts[max(0, position - _AROUND) : position + _AROUND + 1]

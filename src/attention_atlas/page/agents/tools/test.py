@@ -12,7 +12,7 @@ from attention_atlas.lab.saved_tests.names import shipped_names
 from attention_atlas.models.exclusive import EXCLUSIVE
 from attention_atlas.names.errors import InputError
 from attention_atlas.page.agents.answer import Answer, cut, small
-from attention_atlas.page.agents.bench import Bench
+from attention_atlas.page.agents.bench import AgentBench
 from attention_atlas.page.live.label import known_kind
 from attention_atlas.page.wire.constants import LONGEST_TEXT
 
@@ -102,7 +102,7 @@ class TestAnswer(Answer):
 
 
 def run_claim(
-    bench: Bench,
+    bench: AgentBench,
     test: Annotated[
         str | None, Field(max_length=60, description="The name of a shipped test; see about.")
     ] = None,

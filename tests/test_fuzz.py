@@ -41,6 +41,7 @@ def test_wrong_structure_with_right_checksums_gives_errors_of_ours_alone(
     assert sum(row[REFUSED] for row in counts.values()) > 0
 
 
+@pytest.mark.full
 def test_wrong_masks_biases_and_towers_give_errors_of_ours_alone(
     made_once: MadeOnce, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_shipped_test_of_bias_has_all_its_words(gpt: Loaded) -> None:
             assert said.replace("Ġ", "").strip() == case.words["noun"]
 
 
+@pytest.mark.full
 def test_bias_runs_with_its_controls_on_models_of_both_sorts() -> None:
     for name in ("builtin:gpt", "builtin:bert"):
         outcome = run_test("bias", name, device="cpu")

@@ -250,6 +250,7 @@ def test_heads_together_are_as_good_as_alone(minilm: Dots) -> None:
     assert abs(float(whole - part)) < 0.06
 
 
+@pytest.mark.full
 def test_new_inputs_stand_near_what_they_attend_to_and_the_map_stays(minilm: Dots) -> None:
     fresh = minilm.tokens.query % 6 == 0
 

@@ -57,6 +57,7 @@ VIEWS = [
 ]
 
 
+@pytest.mark.full
 def test_axe_finds_nothing_on_lines_in_light_and_dark(visit: Open) -> None:
     page = visit("tab=text&view=head&heads=L3H1")
     assert violations(page) == []
@@ -174,6 +175,7 @@ def test_a_group_is_one_stop_and_arrows_walk_it(visit: Open) -> None:
     assert after and before and picks(page)["heads"] == [after]
 
 
+@pytest.mark.full
 def test_a_choice_is_walked_by_arrows_and_the_head_stays(visit: Open) -> None:
     page = visit("tab=map&mapHead=L3H1")
     page.get_by_test_id("dims-2").focus()

@@ -31,6 +31,7 @@ def editor(mapped_gpt: aa.Atlas) -> Iterator[Agent]:
         yield connection
 
 
+@pytest.mark.full
 def test_an_edit_gives_what_a_hook_of_torch_gives_and_its_receipt(editor: Agent) -> None:
     model = transformers.AutoModelForCausalLM.from_pretrained(MODEL).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)

@@ -63,7 +63,7 @@ def run_command(words: list[str]) -> int:
 
 def _serve_once(
     subjects: Any, host: str = "127.0.0.1", port: int | None = None, *, browser: bool = True,
-    say: Any = print, models: Any = (), read_only: bool = False,
+    say: Any = print, models: Any = (), read_only: bool = False, story: Any = None,
 ) -> None:  # fmt: skip
     """Start the same server, fetch its first page, stop it."""
     with (

@@ -223,7 +223,7 @@ def test_tab_reaches_every_control(visit: Open, hash: str) -> None:
 
 @pytest.mark.full
 def test_what_is_empty_says_what_to_do(visit: Open) -> None:
-    page = visit("tab=heads&kinds=parallel&only=entropy>=1e9")
+    page = visit("tab=heads&kinds=X-type&only=entropy%3E%3D1e9")
     expect(page.get_by_test_id("no-heads")).to_be_visible(timeout=PATIENCE)
     page.get_by_test_id("no-heads").get_by_role("button").click()
     expect(page.get_by_test_id("row-L0H0")).to_be_visible()

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { batches } from "../src/draw/batch";
-import { headColours, heatScale, hex, oklch, signed } from "../src/draw/colour";
+import { headColours, heatScale, hex, inkOn, oklch, signed } from "../src/draw/colour";
 import { escaped, Figure } from "../src/draw/svg";
 import { ink } from "../src/draw/thumb";
 import { boxes } from "../src/panels/heat/maps";
@@ -79,4 +79,12 @@ test("maps fill the room without leaving it", () => {
     expect(box.x + 30 * box.cell).toBeLessThanOrEqual(900);
     expect(box.y + 30 * box.cell).toBeLessThanOrEqual(700);
   }
+});
+
+test("text on a ground is the ink that differs more", () => {
+  expect(inkOn([255, 255, 255])).toBe("#000");
+  expect(inkOn([0, 0, 0])).toBe("#fff");
+  expect(inkOn([231, 154, 87])).toBe("#000"); // white has 2.3 : 1 there
+  expect(inkOn([118, 118, 118])).toBe("#000"); // 4.6 against 4.5 : 1, the grey where both are nearly the same
+  expect(inkOn([112, 112, 112])).toBe("#fff");
 });

@@ -65,6 +65,13 @@ export function signed(value: number, most: number, dark: boolean): Rgb {
   return mix(paper, value >= 0 ? POSITIVE : NEGATIVE, most > 0 ? Math.abs(value) / most : 0);
 }
 
+/** Choose black or white for text on a ground: whichever differs more, which is always at least 4.5 : 1. */
+export function inkOn(ground: Rgb): string {
+  const [r, g, b] = ground.map((x) => (x <= 10 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b; // as the contrast of web pages is defined
+  return (light + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+}
+
 /** Get the opacity of a line: weight^¾, so that even attention over many tokens can still be seen. */
 export const opacity = (weight: number): number => bent(Math.min(1, Math.abs(weight)));
 /** Compute x^¾, several times as fast as `**`. */

@@ -4,11 +4,16 @@ Property tests draw the same examples at every run, and a busy machine does not 
 """
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.made_once import MadeOnce, copier
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
@@ -35,3 +40,16 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     return copier(shared, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """Start one Chromium for all tests of a worker: Playwright cannot be started twice."""
+    from playwright.sync_api import sync_playwright
+
+    from attention_atlas.page.hosts.figure import FLAGS, find_browser
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
+        yield chromium
+        chromium.close()

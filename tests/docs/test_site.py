@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from docs.site.links import broken, loaded_from_elsewhere
 from docs.site.live import PAGES
 from docs.site.navigation import LAST, SECTIONS
@@ -81,11 +80,10 @@ def test_every_link_anchor_and_picture_of_the_built_site_is_there(site: Path) ->
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
-        yield browser.new_page(viewport={"width": 1440, "height": 900})
-        browser.close()
+def page(browser: Browser) -> Iterator[Page]:
+    opened = browser.new_page(viewport={"width": 1440, "height": 900})
+    yield opened
+    opened.close()
 
 
 @pytest.mark.full

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 import attention_atlas as aa
 import hatch_build
-from attention_atlas.page.hosts.figure import FLAGS, find_browser
 from attention_atlas.page.hosts.launch import start
 from tests import atlases, planted
 from tests.made_once import MadeOnce, locked
@@ -131,14 +130,6 @@ def page_url(built: None, subjects: dict[str, Any]) -> Iterator[Callable[..., st
             return places[name] + (f"#{hash}" if hash else "")
 
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 def _is_trouble(line: ConsoleMessage) -> bool:

@@ -1,6 +1,7 @@
 """Weights, what is moved, contributions and logits, with and without sinks, as a person does it."""
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_the_map_of_a_long_input_shows_contributions_with_their_signs(
         expect(page.get_by_text("against it")).to_be_visible()
         stage: Any = page.get_by_test_id("tile-stage").bounding_box()
         signs = set()
-        for down, right in ((0.3, 0.4), (0.5, 0.3), (0.6, 0.5), (0.7, 0.2), (0.4, 0.35)):
+        for down, right in product((0.3, 0.4, 0.5, 0.6, 0.7), (0.2, 0.3, 0.35, 0.4, 0.5)):
             x = stage["x"] + 104 + right * (stage["width"] - 104)
             page.mouse.move(x, stage["y"] + 94 + down * (stage["height"] - 94))
             row, column = (

@@ -56,7 +56,7 @@ def test_the_map_gives_its_own_commands(open_map: Open) -> None:
     page = open_map("gpt-map")
     _do(page, "pca 3-d")
     eventually(page, lambda: picks(page)["map"] == "pca-3d")
-    _do(page, "map colour frequency")
+    _do(page, "map colour times this token")
     eventually(page, lambda: picks(page)["colour"] == "frequency")
     page.keyboard.press("Control+k")
     page.keyboard.type("the doctor")

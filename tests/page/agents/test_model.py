@@ -1,5 +1,6 @@
 """With its model attached, an agent edits attention and tests claims, and gets receipts."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -43,6 +44,7 @@ def test_an_edit_gives_what_a_hook_of_torch_gives_and_its_receipt(editor: Agent)
         hook = projection.register_forward_pre_hook(lambda _m, given: (torch.zeros_like(given[0]),))
         after = model(**ids).logits[0, -1].softmax(-1)
         hook.remove()
+    assert len(json.dumps(told)) / 3 <= 4000  # tokens, as in test_tools
     (prediction,) = told["predictions"]
     likeliest = max(prediction["tokens"], key=lambda each: each["after"])
     assert likeliest["after"] == pytest.approx(float(after.max()), rel=1e-3)
@@ -57,6 +59,7 @@ def test_an_edit_gives_what_a_hook_of_torch_gives_and_its_receipt(editor: Agent)
 
 def test_a_claim_is_tested_with_its_controls_and_counts_its_cases(editor: Agent) -> None:
     told = editor.ask("test", custom=TEST)
+    assert len(json.dumps(told)) / 3 <= 4000  # tokens, as in test_tools
     assert told["verdict"] in ("holds", "fails", "undecided") and told["cases"] == 4
     assert [each["name"] for each in told["controls"]] == [
         "random heads", "random positions", "same answer",

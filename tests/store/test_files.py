@@ -4,10 +4,14 @@ import errno
 import hashlib
 import json
 import os
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -134,3 +138,23 @@ def test_one_ahead_keeps_the_order_and_passes_on_what_goes_wrong() -> None:
     assert [next(halves), next(halves)] == [1, 0.5]
     with pytest.raises(ZeroDivisionError):
         next(halves)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="counts threads as Linux lists them"
+)
+def test_a_table_is_read_by_the_thread_that_asks(tmp_path: Path) -> None:
+    """Threads of Arrow's that hold our bytes when Python ends would abort the process."""
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"number": range(100_000)}), path)
+    program = (
+        "import os, sys, pathlib\n"
+        "from attention_atlas.store.files import read_table\n"
+        "count = lambda: len(os.listdir('/proc/self/task'))\n"
+        "before, table = count(), read_table(pathlib.Path(sys.argv[1]))\n"
+        "print(count() - before, len(table))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True
+    )
+    assert told.stdout.split() == ["0", "100000"], told.stderr

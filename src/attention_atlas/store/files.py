@@ -278,6 +278,10 @@ def read_table(path: Path, checksum: str | None = None, todo: str = "") -> pa.Ta
 
 
 def parse_table(path: Path, data: bytes, todo: str = "") -> pa.Table:
-    """Parse the bytes of a Parquet file."""
+    """Parse the bytes of a Parquet file, in this thread alone.
+
+    A thread of Arrow's that still holds the bytes when Python ends would end the process by a
+    signal.
+    """
     with damage(path, todo):
-        return pq.read_table(pa.BufferReader(data))
+        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)

@@ -11,11 +11,12 @@ repeats on any device.
 import torch
 from torch import Tensor
 
-SIDES = {2: 22, 3: 9}  # nodes of the grid along each axis
+SIDES = {2: 26, 3: 9}  # nodes of the grid along each axis
 AROUND = 1.0  # steps of the grid: how far a node hears
-REACH = 1.5  # steps of the grid: how far a point is drawn
-STRICT = 30.0  # how much likeness counts against nearness
+REACH = 1.0  # steps of the grid: how far a point is drawn
+STRICT = 45.0  # how much likeness counts against nearness
 SHIFTS = (0.7548776662, 0.5698402910, 0.3819660113)  # of the grid along each axis, each turn
+SMALLEST = -80.0  # of exponents: a CPU takes a hundred times as long for numbers below about e^-87
 CELLS, CELLS_CUDA = 1 << 25, 1 << 27  # points × nodes at once
 
 
@@ -40,7 +41,8 @@ def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
     # node is (dims, heads, side), square (dims, heads, points, side)
     unit = step.mean(0)  # (heads, 1)
     square = ((axes[..., None] - node[:, :, None]) / unit[..., None]).square_()
-    heard = [way.div_(-2 * AROUND**2).exp_() for way in square]
+    least = SMALLEST / len(axes)  # of the product of all axes
+    heard = [way.div_(-2 * AROUND**2).clamp_min_(least).exp_() for way in square]
     means = _outer(heard).transpose(1, 2) @ vectors
     means /= _sums(heard).clamp_min(1e-3)  # (heads, nodes, width)
     at = torch.cat([_along(way, axis, side, len(axes)) for axis, way in enumerate(node)], 2)
@@ -69,7 +71,10 @@ def _chosen(places: Tensor, vectors: Tensor, means: Tensor, at: Tensor, unit: Te
 
 def attend_plain(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:
     """Get the mean value of what is offered (heads, nodes, width), by softmax of its product."""
-    return (asked @ offered.transpose(1, 2)).softmax(2) @ values
+    score = asked @ offered.transpose(1, 2)
+    score -= score.amax(2, keepdim=True)
+    score.clamp_min_(SMALLEST).exp_()
+    return (score @ values) / score.sum(2, keepdim=True)
 
 
 def attend_fused(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:

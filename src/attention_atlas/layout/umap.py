@@ -42,10 +42,10 @@ FORCE = 4.0  # forces are cut at this size
 PULL, JOINED_PULL = 0.5, 0.25  # of its weight, what a point feels in one step at most
 LOOK_EVERY = 2  # epochs
 LOOK = 24.0  # strength of a look at the beginning
-LOOK_LAST = 0.02  # share of it at the end
-LIKE_FROM = 0.5  # points are drawn to where their like stand once the rate has fallen to this
-LIKE_EVERY = 4  # looks
-LIKE_BY = 0.7  # share of the way
+LOOK_LAST = 0.01  # share of it at the end
+LIKE_FROM = 0.3  # points are drawn to where their like stand once the rate has fallen to this
+LIKE_EVERY = 2  # looks
+LIKE_BY = 0.3  # share of the way
 EAGER = (1.4, 0.2)  # how much sharper rows are, what settled rows feel
 
 

@@ -5,7 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_atlas.layout.likeness import AROUND, REACH, SHIFTS, SIDES, STRICT, towards_like
+from attention_atlas.layout.likeness import (
+    AROUND,
+    REACH,
+    SHIFTS,
+    SIDES,
+    STRICT,
+    attend_fused,
+    attend_plain,
+    towards_like,
+)
 
 
 def some(heads: int, points: int, dims: int, width: int = 5) -> tuple[Tensor, Tensor]:
@@ -65,3 +74,13 @@ def test_heads_do_not_touch_each_other() -> None:
 def test_equal_points_stay_where_they_are() -> None:
     moved = towards_like(torch.zeros(2, 1, 9), torch.zeros(1, 9, 4))
     assert moved.abs().max() < 1e-6
+
+
+def test_one_kernel_gives_what_the_products_give() -> None:
+    numbers = torch.Generator().manual_seed(0)
+    asked, offered = (torch.randn(2, size, 13, generator=numbers) for size in (50, 40))
+    values = torch.randn(2, 40, 3, generator=numbers)
+    # a weight is off by its logit's error, 13 products of size 4 at most: 13 · 16 · 2⁻²³
+    assert torch.allclose(
+        attend_fused(asked, offered, values), attend_plain(asked, offered, values), atol=1e-4
+    )

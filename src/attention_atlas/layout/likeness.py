@@ -8,8 +8,6 @@ shifted, so that points do not gather on its lines. All sums are products of mat
 repeats on any device.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -18,7 +16,7 @@ AROUND = 1.0  # steps of the grid: how far a node hears
 REACH = 1.5  # steps of the grid: how far a point is drawn
 STRICT = 30.0  # how much likeness counts against nearness
 SHIFTS = (0.7548776662, 0.5698402910, 0.3819660113)  # of the grid along each axis, each turn
-CELLS = 1 << 25  # points × nodes at once
+CELLS, CELLS_CUDA = 1 << 25, 1 << 27  # points × nodes at once
 
 
 def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
@@ -28,7 +26,8 @@ def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
     turn     how often this was done before; it says where the grid begins
     """
     side = SIDES[len(axes)]
-    heads = max(1, CELLS // (axes.shape[2] * side ** len(axes)))
+    cells = CELLS_CUDA if axes.is_cuda else CELLS
+    heads = max(1, cells // (axes.shape[2] * side ** len(axes)))
     parts = zip(torch.split(axes, heads, 1), torch.split(vectors, heads), strict=True)
     return torch.cat([_towards(places, of, side, turn) for places, of in parts], 1)
 
@@ -39,18 +38,48 @@ def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
     begin = axes.new_tensor([(0.5 + turn * by) % 1 for by in SHIFTS[: len(axes)]])
     node = low + step * (torch.arange(-1, side - 1, device=axes.device) + begin[:, None, None])
     # node is (dims, heads, side), square (dims, heads, points, side)
-    square = ((axes[..., None] - node[:, :, None]) / step.mean(0)[..., None]).square_()
-    heard = _outer([(way / (-2 * AROUND**2)).exp_() for way in square], torch.mul)
-    means = heard.transpose(1, 2) @ vectors
-    means /= heard.sum(1)[..., None].clamp_min(1e-3)  # (heads, nodes, width)
-    own = vectors.square().sum(2, keepdim=True).clamp_min(1e-12)
-    score = torch.baddbmm(
-        means.square().sum(2)[:, None], vectors, means.transpose(1, 2), beta=-1, alpha=2
-    ).mul_(STRICT / own)
-    score += _outer([way / (-2 * REACH**2) for way in square], torch.add)
-    chosen = score.softmax(2)
+    unit = step.mean(0)  # (heads, 1)
+    square = ((axes[..., None] - node[:, :, None]) / unit[..., None]).square_()
+    heard = [way.div_(-2 * AROUND**2).exp_() for way in square]
+    means = _outer(heard).transpose(1, 2) @ vectors
+    means /= _sums(heard).clamp_min(1e-3)  # (heads, nodes, width)
     at = torch.cat([_along(way, axis, side, len(axes)) for axis, way in enumerate(node)], 2)
-    return (chosen @ at).permute(2, 0, 1) - axes
+    return _chosen(axes.permute(1, 2, 0), vectors, means, at, unit) - axes
+
+
+def _chosen(places: Tensor, vectors: Tensor, means: Tensor, at: Tensor, unit: Tensor) -> Tensor:
+    """Get the mean place of the nodes that are like each point, and near it: (dims, heads, points).
+
+    A node counts by the softmax of likeness, −STRICT · |vector − mean|² / |vector|², and nearness,
+    −distance² / (2 · REACH²). Both are sums of products of what a point and what a node has, but
+    for what all nodes of a point share; so this is attention, and no score need be stored.
+
+    places  (heads, points, dims); at (heads, nodes, dims) where the nodes stand
+    """
+    strict = STRICT / vectors.square().sum(2, keepdim=True).clamp_min(1e-12)
+    middle = at.mean(1, keepdim=True)
+    here, there = ((of - middle) / unit[..., None] for of in (places, at))
+    asked = [2 * strict * vectors, -strict, here / REACH**2, torch.full_like(strict, -0.5)]
+    offered = [means, means.square().sum(2, keepdim=True), there,
+               there.square().sum(2, keepdim=True) / REACH**2]  # fmt: skip
+    attend = attend_fused if places.is_cuda else attend_plain
+    chosen = attend(torch.cat(asked, 2), torch.cat(offered, 2), at - middle)
+    return (chosen + middle).permute(2, 0, 1)
+
+
+def attend_plain(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:
+    """Get the mean value of what is offered (heads, nodes, width), by softmax of its product."""
+    return (asked @ offered.transpose(1, 2)).softmax(2) @ values
+
+
+def attend_fused(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:
+    """Get the same by one kernel that stores no product; it takes widths that are whole eights."""
+    wide = [
+        torch.nn.functional.pad(of, (0, -of.shape[2] % 8))[:, None]
+        for of in (asked, offered, values)
+    ]
+    means = torch.nn.functional.scaled_dot_product_attention(*wide, scale=1.0)
+    return means[:, 0, :, : values.shape[2]]
 
 
 def _along(way: Tensor, axis: int, side: int, dims: int) -> Tensor:
@@ -59,9 +88,14 @@ def _along(way: Tensor, axis: int, side: int, dims: int) -> Tensor:
     return way.view(shape).expand(-1, *[side] * dims).reshape(len(way), -1, 1)
 
 
-def _outer(ways: list[Tensor], join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Join what each axis says of its nodes (heads, points, side): (heads, points, nodes)."""
+def _outer(ways: list[Tensor]) -> Tensor:
+    """Multiply what each axis says of its nodes (heads, points, side): (heads, points, nodes)."""
     whole = ways[0]
     for way in ways[1:]:
-        whole = join(whole[..., None], way[..., None, :]).flatten(2)
+        whole = (whole[..., None] * way[..., None, :]).flatten(2)
     return whole
+
+
+def _sums(ways: list[Tensor]) -> Tensor:
+    """Sum the same over all points: (heads, nodes, 1)."""
+    return (_outer(ways[:-1]).transpose(1, 2) @ ways[-1]).flatten(1)[..., None]

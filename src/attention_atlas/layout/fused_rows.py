@@ -24,10 +24,10 @@ def best_of_rows(
     value = torch.empty(heads, rows, k, device=scores.device)
     column = torch.empty(heads, rows, k, dtype=torch.int32, device=scores.device)
     wide = triton.next_power_of_2(columns)
+    cost = scores.new_zeros(heads, columns) if less is None else less.contiguous()
     _best[(rows, heads)](
-        scores, scores if less is None else less.contiguous(), value, column, rows, columns,
-        -1 if own is None else own, K=k, WIDE=wide, LESS=less is not None, OWN=own is not None,
-        num_warps=max(1, min(16, wide // 1024)), maxnreg=80 if wide <= 8192 else 128,
+        scores, cost, value, column, rows, columns, k, -rows if own is None else own, WIDE=wide,
+        num_warps=max(1, min(16, wide // 1024)), maxnreg=80,
     )  # fmt: skip
     value, order = value.sort(2, descending=True)
     return value, column.long().gather(2, order)
@@ -45,46 +45,41 @@ def count_below(rows: Tensor, wanted: Tensor) -> Tensor:
     return counts
 
 
-@triton.jit
-def _best(
-    SCORES, COST, VALUE, COLUMN, rows, columns, own,
-    K: tl.constexpr, WIDE: tl.constexpr, LESS: tl.constexpr, OWN: tl.constexpr,
-):  # fmt: skip
+@triton.jit(do_not_specialize=["rows", "columns", "k", "own"])  # compiling takes a second
+def _best(SCORES, COST, VALUE, COLUMN, rows, columns, k, own, WIDE: tl.constexpr):
     row = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64)
     at = head * rows + row
     column = tl.arange(0, WIDE)
     here = column < columns
     score = tl.load(SCORES + at * columns + column, mask=here, other=0.0)
-    if LESS:
-        score -= tl.load(COST + head * columns + column, mask=here, other=0.0)
-    if OWN:
-        score = tl.where(column == row + own, float("-inf"), score)
+    score -= tl.load(COST + head * columns + column, mask=here, other=0.0)
+    score = tl.where(column == row + own, float("-inf"), score)
     bits = score.to(tl.int32, bitcast=True)
     key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # in the order of the floats
     key = tl.where(here, key, -0x80000000)  # below −∞
-    # the largest number that at least K reach lies from low to high
+    # the largest number that at least k reach lies from low to high
     low = tl.min(key, 0)
     high = tl.max(key, 0)
     reach = tl.sum((key >= low).to(tl.int32), 0)
-    while (low < high) & (reach != K):
+    while (low < high) & (reach != k):
         middle = (low | high) - ((low ^ high) >> 1)  # rounded up, without overflow
         count = tl.sum((key >= middle).to(tl.int32), 0)
-        enough = count >= K
+        enough = count >= k
         reach = tl.where(enough, count, reach)
         low = tl.where(enough, middle, low)
         high = tl.where(enough, high, middle - 1)
     above = key > low
     equal = (key == low).to(tl.int32)
-    missing = K - tl.sum(above.to(tl.int32), 0)
+    missing = k - tl.sum(above.to(tl.int32), 0)
     taken = above | ((equal > 0) & (tl.cumsum(equal, 0) <= missing))
     place = tl.cumsum(taken.to(tl.int32), 0) - 1
     bits = tl.where(key < 0, key ^ 0x7FFFFFFF, key)  # the float again, so that one of them is kept
-    tl.store(VALUE + at * K + place, bits.to(tl.float32, bitcast=True), mask=taken)
-    tl.store(COLUMN + at * K + place, column, mask=taken)
+    tl.store(VALUE + at * k + place, bits.to(tl.float32, bitcast=True), mask=taken)
+    tl.store(COLUMN + at * k + place, column, mask=taken)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["columns", "k"])
 def _count(ROWS, WANTED_OF, COUNTS, columns, k, WANTED: tl.constexpr, COLUMNS: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     which = tl.arange(0, WANTED)

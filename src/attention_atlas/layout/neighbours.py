@@ -16,7 +16,7 @@ from attention_atlas.names.errors import InputError
 METRICS = ("cosine", "euclidean")
 SCORES_CPU = 1 << 21  # floats of one piece; 8 MB stay in the cache
 SCORES_CUDA = 1 << 29
-FEW, LONG = 128, 16_384  # the most to find, the longest row, of the kernel
+FEW, LONG = 128, 8192  # the most to find, the longest row, of the kernel
 
 
 @dataclass(frozen=True)

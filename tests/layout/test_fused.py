@@ -40,7 +40,7 @@ def test_a_run_on_cuda_repeats_to_the_bit(method: str) -> None:
     assert torch.equal(lay_out(points, method, 2, near), lay_out(points, method, 2, near))
 
 
-@pytest.mark.parametrize("columns, k", [(50, 7), (700, 30), (5000, 30), (8192, 15)])
+@pytest.mark.parametrize(("columns", "k"), [(50, 7), (700, 30), (5000, 30), (8192, 15)])
 @pytest.mark.parametrize("whole", [False, True])
 def test_the_largest_of_rows_are_those_of_topk(columns: int, k: int, whole: bool) -> None:
     from attention_atlas.layout.fused_rows import best_of_rows

@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N806  (Triton writes pointers and constants in capitals)
+# ruff: noqa: N803  (Triton writes pointers and constants in capitals)
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """How does every query look at its keys in one CUDA kernel?
 

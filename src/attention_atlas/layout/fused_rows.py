@@ -1,4 +1,4 @@
-# ruff: noqa: N803, N806  (Triton writes pointers and constants in capitals)
+# ruff: noqa: N803  (Triton writes pointers and constants in capitals)
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """How are long rows searched on a CUDA device without sorting them?
 

@@ -199,7 +199,7 @@ class LookForce:
 
     @cached_property
     def flags(self) -> Tensor:
-        """Return 0 for a key that is not seen, 1 for a special one, 2 for an ordinary one: (K, R)."""
+        """Return 0 for a key that is not seen, 1 for a special, 2 for an ordinary one: (K, R)."""
         return (self._seen + self._seen * self.ordinary).to(torch.int8)
 
     def _is_settled(self, away: Tensor) -> Tensor:

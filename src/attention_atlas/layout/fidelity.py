@@ -270,7 +270,8 @@ def _counts_below(rows: Tensor, wanted: list[Tensor]) -> list[Tensor]:
     if rows.is_cuda and has_triton():
         from attention_atlas.layout.fused_rows import count_below
 
-        return list(count_below(rows, torch.cat(wanted, -1)).split(wanted[0].shape[-1], -1))
+        counts = count_below(rows, torch.cat(wanted, -1))
+        return list(torch.split(counts, wanted[0].shape[-1], -1))
     ordered = rows.sort(-1).values
     return [torch.searchsorted(ordered, values) for values in wanted]
 

@@ -6,6 +6,7 @@ is running); weights are recomputed from them for a few rows at a time, where `C
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import StoredLayer
 
 LARGEST = 1_000_000  # weights at once, a few megabytes
-LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit
+LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit, larger on a large GPU
+MOST_ON_GPU = 512_000_000  # calls on more weights at once cost as much as their numbers
+BYTES_A_WEIGHT = 256  # of a GPU's memory, for a weight of a block: two threads, copies, a model
 CHANCE_ROWS = 256  # of an input: for the chance of numbers that must be shuffled
 MOST_ROWS = 4096  # of an input; of a longer one, so many are drawn
 MOST_WEIGHTS = 2**25  # of a head and input; of one longer than 8,192 tokens, fewer rows are drawn
@@ -28,7 +31,7 @@ WORTH_A_GPU = 200_000  # weights of an input and layer; below, calls cost more t
 WORTH_A_THREAD = 200_000  # the same: threads wait for each other between calls
 MOST_THREADS = 8  # each holds the vectors of some layers and some blocks
 TOGETHER_ON_GPU = 8  # blocks of an input, of layers that are measured together
-PARTS = 4  # of the layers of a shard: one is read while another is measured
+PARTS, PARTS_ON_GPU = 4, 2  # of the layers of a shard: one is read while another is measured
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Machine:
     def for_input(self, weights: int) -> Computing:
         """Choose where an input of so many weights is computed, and in what blocks."""
         on_gpu = self.device != "numpy" and weights >= WORTH_A_GPU
-        largest = self.largest or (LARGEST_ON_GPU if on_gpu else LARGEST)
+        largest = self.largest or (_largest_on(self.device) if on_gpu else LARGEST)
         return Computing(self.device if on_gpu else "numpy", largest, self.rows)
 
     def threads(self, weights: int) -> int:
@@ -93,9 +96,21 @@ class Machine:
         It does not depend on the number of cores, so that they change no bit of a score.
         """
         computing = self.for_input(weights * layers)
-        blocks = 1 if computing.device == "numpy" else TOGETHER_ON_GPU
-        most = layers if weights < WORTH_A_THREAD else -(-layers // PARTS)
+        on_gpu = computing.device != "numpy"
+        blocks, parts = (TOGETHER_ON_GPU, PARTS_ON_GPU) if on_gpu else (1, PARTS)
+        most = layers if weights < WORTH_A_THREAD else -(-layers // parts)
         return max(1, min(most, blocks * computing.largest // max(1, weights)))
+
+
+@cache
+def _largest_on(device: str) -> int:
+    """Count the weights of a block on a device of torch."""
+    import torch
+
+    if torch.device(device).type != "cuda":
+        return LARGEST_ON_GPU
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return max(LARGEST_ON_GPU, min(MOST_ON_GPU, memory // BYTES_A_WEIGHT))
 
 
 ALL_CORES = Machine()

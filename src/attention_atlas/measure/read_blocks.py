@@ -7,6 +7,7 @@ is running); weights are recomputed from them for a few rows at a time, where `C
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,11 @@ class Computing:
             values = torch.from_numpy(np.ascontiguousarray(values))
         moved = values.to(self.device, non_blocking=True)
         return moved.float() if moved.dtype == torch.float16 else moved
+
+    @property
+    def fused(self) -> bool:
+        """Tell whether a kernel sums the rows of a block."""
+        return self.device.startswith("cuda") and _has_triton()
 
     def some_rows(self, count: int, seed: int) -> Ints:
         """Draw the rows of an input of `count`, one of each of equal parts; returns them sorted."""
@@ -191,7 +197,7 @@ def stacked_blocks(
         first = None if band.first is None else computing.put(band.first)
         yield RowBlock(
             weights, on_device, seen, keys, square, of_rows, products, chance_step, band.whole,
-            first,
+            first, computing.fused,
         )  # fmt: skip
 
 
@@ -251,11 +257,26 @@ class _Reader:
             bias = put(bias[:, :, :width].astype(np.float32))
         band = _band(form, rows, width)
         products = query @ key[:, :width].swapaxes(1, 2)
-        logits = softmax.logits_of(products, layer.scale, layer.softcap, bias, seen, xp, band.whole)
         sinks = [part.stored.sink(part.heads) for part in self.stack]
         sink = _joined([None if one is None else put(one.astype(np.float32)) for one in sinks])
-        weights = softmax.normalised(logits, sink, xp)
+        plain = bias is None and sink is None and layer.softcap is None and band.whole > 0
+        if xp is not np and plain:
+            weights = _plain_softmax(xp, products, layer.scale, seen)
+        else:
+            terms = products, layer.scale, layer.softcap, bias, seen
+            weights = softmax.normalised(softmax.logits_of(*terms, xp, band.whole), sink, xp)
         return weights, seen[0] if len(seen) == 1 else seen.any(0), products, band
+
+
+def _plain_softmax(xp: Any, products: Any, scale: float, seen: Any) -> Any:
+    """Compute what `store/softmax.py` does, in fewer passes, where every row sees a key."""
+    hidden = xp.where(seen, 0.0, -np.inf).to(products.dtype)
+    return xp.softmax(xp.add(hidden, products, alpha=scale), -1)
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _joined(parts: list[Any]) -> Any:

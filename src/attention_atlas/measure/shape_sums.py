@@ -84,7 +84,8 @@ def _looked_at(block: RowBlock, aside: Any) -> tuple[Any, Any]:
     if aside is None:
         left = xp.asarray(block.mass, dtype=xp.float64)
         return left, xp.ones_like(left)
-    left = xp.asarray(block.total(~aside), dtype=xp.float64)
+    total = block.total(~aside) if block.sums is None else block.sums.left
+    left = xp.asarray(total, dtype=xp.float64)
     return left, xp.where(left >= LEAST_LEFT, 1 / xp.clip(left, LEAST_LEFT, None), 0.0)
 
 
@@ -94,6 +95,9 @@ def _uneven(block: RowBlock, aside: Any, even: Any) -> Any:
     Rows and even rows have the same sum, so this is half the sum of all differences.
     """
     xp = block.xp
+    if block.sums is not None:
+        over = block.sums.over if aside is None else block.sums.over_aside
+        return xp.asarray(over, dtype=xp.float64)
     floor = xp.asarray(even, dtype=block.weights.dtype)
     raised = xp.maximum(block.weights, floor[:, :, None])
     if aside is None:

@@ -37,7 +37,7 @@ def look_sums(force: LookForce, axes: Tensor, unit: Tensor) -> tuple[Tensor, Ten
     return sums[0], sums[1:]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["queries", "points"])
 def _look(
     AXES, QUERY, KEY, WANTED, FLAGS, UNIT, OWN, SUMS, queries, points, settled,
     KEYS: tl.constexpr, DIMS: tl.constexpr, NEAR: tl.constexpr, SPECIAL: tl.constexpr,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_atlas.measure.arrays import as_numpy, namespace
+from attention_atlas.measure.arrays import as_numpy, namespace, numbers
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.store import softmax
@@ -249,7 +249,8 @@ class _Reader:
         xp, layer = namespace(query), stored.layer
         m = stored.size(self.input)[1]
         width = m if form.low == -UNBOUNDED else max(1, min(m, int(rows[-1]) - form.low + 1))
-        seen = _seen(form, put(rows), put(np.arange(width)))
+        on_device = put(rows)
+        seen = _seen(form, on_device, numbers(on_device, width))
         if form.hidden is not None:
             seen = seen & ~put(form.hidden[:, :, :width])
         bias = form.added(len(rows), m)

@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from attention_atlas.measure.arrays import Bools, Floats, Integers, beside, lengths, namespace
+from attention_atlas.measure.arrays import (
+    Bools,
+    Floats,
+    Integers,
+    beside,
+    lengths,
+    namespace,
+    numbers,
+)
 from attention_atlas.measure.row_sums import RowSums
 
 
@@ -138,7 +146,7 @@ class RowBlock:
     @cached_property
     def columns(self) -> Any:
         """(M,): the position of each key."""
-        return beside(self.weights, np.arange(self.seen.shape[1]))
+        return numbers(self.weights, self.seen.shape[1])
 
     @cached_property
     def distance(self) -> Any:
@@ -201,7 +209,7 @@ class RowBlock:
         columns = self.rows + offset
         inside = (columns >= 0) & (columns < self.seen.shape[1])
         columns = self.xp.where(inside, columns, 0)
-        index = beside(self.weights, np.arange(len(columns)))
+        index = numbers(self.weights, len(columns))
         seen = inside & self.seen[index, columns]
         return self.xp.where(seen, self.weights[:, index, columns], np.nan)
 
@@ -212,7 +220,7 @@ class RowBlock:
         """
         drawn = beside(self.weights, dice.random(tuple(self.seen.shape), np.float32))
         order = self.xp.argsort(self.xp.where(self.seen, drawn, 2.0), axis=1)  # seen ones first
-        index = beside(self.weights, np.arange(len(order)))[:, None]
+        index = numbers(self.weights, len(order))[:, None]
         if self.first_seen is not None:  # then they go to the places from there on, round the end
             source = order[index, (self.columns - self.first_seen[:, None]) % len(self.columns)]
             return self.of(self.weights[:, index, source])

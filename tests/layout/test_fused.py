@@ -7,6 +7,7 @@ from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.attraction import attraction, tie
 from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.graph import symmetric
+from attention_atlas.layout.looks import Looks, make_gaze
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.repulsion import pair_repulsion
@@ -37,3 +38,59 @@ def test_a_run_on_cuda_repeats_to_the_bit(method: str) -> None:
     points = as_points(torch.randn(3, 900, 16, generator=numbers), "cosine").cuda()
     near = find_neighbours(points, 90)
     assert torch.equal(lay_out(points, method, 2, near), lay_out(points, method, 2, near))
+
+
+@pytest.mark.parametrize(("columns", "k"), [(50, 7), (700, 30), (5000, 30), (8192, 15)])
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_largest_of_rows_are_those_of_topk(columns: int, k: int, whole: bool) -> None:
+    from attention_atlas.layout.fused_rows import best_of_rows
+
+    numbers = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 40, columns, generator=numbers).cuda()
+    scores = scores.round() if whole else scores  # whole numbers: many are equal
+    less = torch.rand(2, columns, generator=numbers).cuda()
+    expected = scores - less[:, None]
+    expected.diagonal(offset=5, dim1=1, dim2=2).fill_(-torch.inf)
+    for found, of in (
+        (best_of_rows(scores, k), scores),
+        (best_of_rows(scores, k, less, 5), expected),
+    ):
+        value, column = found
+        assert torch.equal(value, of.topk(k, 2).values)
+        assert torch.equal(of.gather(2, column), value)
+        assert (column.sort(2).values.diff() > 0).all()  # none twice
+
+
+def test_numbers_below_are_counted_as_in_a_sorted_row() -> None:
+    from attention_atlas.layout.fused_rows import count_below
+
+    numbers = torch.Generator().manual_seed(0)
+    rows = torch.randn(3, 40, 3000, generator=numbers).cuda().mul(9).round()
+    wanted = rows[..., :45].contiguous()
+    expected = torch.searchsorted(rows.sort(2).values, wanted)
+    assert torch.equal(count_below(rows, wanted).long(), expected)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("settled", [1.0, 0.2])
+def test_looking_in_one_kernel_moves_points_as_plain_sums_do(dims: int, settled: float) -> None:
+    from attention_atlas.layout.fused_looks import look_sums
+
+    numbers = torch.Generator().manual_seed(0)
+    heads, n, m, keys = 2, 150, 90, 30
+    shape = (heads, n, keys)
+    seen = torch.rand(shape, generator=numbers) > 0.3
+    seen[:, 3] = False  # a query that sees nothing
+    looks = Looks(
+        torch.randint(m, shape, generator=numbers), torch.randn(shape, generator=numbers), seen,
+        seen & (torch.rand(shape, generator=numbers) > 0.2),
+    )  # fmt: skip
+    gaze = make_gaze(looks, n + m).eager(1.4, settled)
+    axes = 3 * torch.randn(dims, heads * (n + m), generator=numbers)
+    unit = torch.full((heads * n,), 0.7)
+    expected = gaze.sums(axes, unit)
+    on_card = make_gaze(Looks(*(of.cuda() for of in vars(looks).values())), n + m)
+    found = look_sums(on_card.eager(1.4, settled), axes.cuda(), unit.cuda())
+    # a point sums at most n + m forces below 4 · 10, each off by a few times 2⁻²⁴
+    for ours, plain in zip(found, expected, strict=True):
+        assert torch.allclose(ours.cpu(), plain, atol=1e-4)

@@ -18,6 +18,7 @@ from attention_atlas.layout.packed import packed_places
 from attention_atlas.layout.plan import Options, plan
 from attention_atlas.layout.run import Layout, layout_atlas
 from attention_atlas.layout.sample import sample
+from attention_atlas.layout.warm import warm_up
 from attention_atlas.names.errors import InputError, StoreError
 from attention_atlas.store.maps import FIGURES, read_map
 
@@ -191,8 +192,11 @@ def test_the_vectors_of_some_heads_of_a_layer_are_those_of_each_head(tmp_path: P
             assert (got == np.stack([whole(head)[rows] for head in heads])).all()
 
 
-def test_vectors_read_ahead_are_those_of_their_chunk(atlas: Atlas) -> None:
+def test_vectors_read_ahead_are_those_of_their_chunk(
+    atlas: Atlas, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a GPU's run does, which reads one chunk while it computes another."""
+    monkeypatch.setattr(run, "warm_up", lambda *_: None)  # there may be no GPU
     options = Options("umap", device="cuda")
     layout = Layout(atlas, options, plan(atlas, options))
     chunks: list[dict[str, Any]] = [{"task": 0, "heads": [0, 5]}, {"task": 0, "heads": [5, 12]}]
@@ -204,3 +208,10 @@ def test_vectors_read_ahead_are_those_of_their_chunk(atlas: Atlas) -> None:
     for parts, expected in zip(ahead, plain, strict=True):
         assert len(parts) == 2  # heads 5 to 11 are of two layers of six
         assert all((one == other).all() for one, other in zip(parts, expected, strict=True))
+
+
+@pytest.mark.parametrize("joint", ["attention", "scale"])
+def test_a_device_is_made_ready_by_the_steps_of_a_chunk(joint: str) -> None:
+    before = torch.get_rng_state()
+    warm_up(Options("umap", 2, joint), 50, 40)
+    assert torch.equal(torch.get_rng_state(), before)  # it draws from a generator of its own

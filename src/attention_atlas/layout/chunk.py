@@ -22,6 +22,8 @@ from attention_atlas.store.files import Array
 from attention_atlas.store.maps import FIGURES
 from attention_atlas.store.reader import StoredAtlas
 
+CELLS_TOGETHER = 1 << 27  # heads × cells of a block that are computed at once
+
 
 class ChunkVectors(NamedTuple):
     """The queries and keys of some heads on the tokens of a map, as they are stored."""
@@ -55,7 +57,7 @@ def make_chunk(
     queries[bad], keys[bad] = 0, 0  # all points of such a head fall on one place
     joint = join(queries, keys, options.joint)
     points = as_points(joint.points(queries, keys), joint.metric)
-    sights = list(_sights(atlas, task, heads, device))
+    sights = _sights(atlas, task, heads, device)
     near: Neighbours | AttentionGraph
     neighbours = METHODS[options.method].neighbours
     if made_of_attention(vars(options)):
@@ -90,17 +92,34 @@ def looks_of(queries: Tensor, keys: Tensor, sights: Sights) -> Looks:
 
 def _sights(
     atlas: StoredAtlas, task: Task, heads: tuple[str, ...], device: torch.device
-) -> Iterator[tuple[Sight, slice, slice]]:
-    """Yield the sight of each layer, its heads within the layer, and among `heads`."""
-    first = 0
+) -> list[tuple[Sight, slice, slice]]:
+    """Return each sight with the heads of its layer, and its heads among `heads`.
+
+    Layers that mask alike have one sight, and are computed as one as far as memory allows.
+    """
+    first, sights = 0, list[tuple[Sight, slice, slice]]()
     for layer, names in by_layer(heads):
         group = [Head.parse(name) for name in names]
-        if layer not in task.sights:
+        key = _masking(atlas, names[0], task) or layer
+        if key not in task.sights:
             task.sights.clear()  # a long input's masks are large, and layers come one after another
-            task.sights[layer] = read_sight(atlas, heads[first], task.points, device)
-        in_layer = slice(group[0].head, group[-1].head + 1)
-        yield task.sights[layer], in_layer, slice(first, first + len(group))
-        first += len(group)
+            task.sights[key] = read_sight(atlas, names[0], task.points, device)
+        sight, here = task.sights[key], slice(first, first + len(group))
+        first = here.stop
+        if sights and sights[-1][0] is sight:
+            begin = sights[-1][2].start
+            if (first - begin) * sight.cells <= CELLS_TOGETHER:
+                sights[-1] = sight, slice(0, first - begin), slice(begin, first)
+                continue
+        sights.append((sight, slice(group[0].head, group[-1].head + 1), here))
+    return sights
+
+
+def _masking(atlas: StoredAtlas, head: str, task: Task) -> tuple[object, ...] | None:
+    """Return what layers have in common that see alike; None if this one has a mask of its own."""
+    inputs = sorted({*task.points.query_inputs.tolist(), *task.points.key_inputs.tolist()})
+    forms = [atlas.layer_form(head, number) for number in inputs]
+    return None if None in forms else tuple(forms)
 
 
 def by_layer(heads: Iterable[str]) -> Iterator[tuple[tuple[str, int], list[str]]]:

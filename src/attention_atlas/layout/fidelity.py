@@ -27,6 +27,8 @@ from torch import Tensor
 
 from attention_atlas.layout.alike import fit_kinship
 from attention_atlas.layout.apart import distances, from_rows, head_slices
+from attention_atlas.layout.device import has_triton
+from attention_atlas.layout.neighbours import largest
 from attention_atlas.layout.pca import pca
 from attention_atlas.layout.sight import Sight, SightBlock, Sights
 from attention_atlas.store.maps import OF_A_MAP
@@ -241,7 +243,7 @@ def neighbourhood(
 def neighbourhoods(
     points: Tensor, maps: Sequence[Tensor], rows: Tensor, k: int = NEIGHBOURS
 ) -> list[tuple[Tensor, Tensor]]:
-    """Get the same for each of several maps; the true distances are sorted once."""
+    """Get the same for each of several maps; the true distances are ordered once."""
     count = points.shape[1]
     k = min(k, (count - 1) // 2)
     if k < 1:
@@ -251,10 +253,10 @@ def neighbourhoods(
     most = len(rows) * k * (2 * count - 3 * k - 1)
     for heads in head_slices(points, len(rows)):
         distance = from_rows(points[heads], rows)  # (heads, rows, points)
-        ordered = distance.sort(2).values
-        for figures, places in zip(found, maps, strict=True):
-            near = nearest(places[heads], rows, k)
-            rank = torch.searchsorted(ordered, distance.gather(2, near)) + 1
+        near = [nearest(places[heads], rows, k) for places in maps]
+        places_of = _counts_below(distance, [distance.gather(2, index) for index in near])
+        for figures, below in zip(found, places_of, strict=True):
+            rank = below + 1
             trust = 1 - 2 * (rank - k).clamp_min(0).sum((1, 2)) / most
             figures.append((trust, (rank <= k).float().mean((1, 2))))
     return [
@@ -263,10 +265,21 @@ def neighbourhoods(
     ]
 
 
+def _counts_below(rows: Tensor, wanted: list[Tensor]) -> list[Tensor]:
+    """Count the numbers of each row (…, M) below each of several lists (…, k) of them."""
+    if rows.is_cuda and has_triton():
+        from attention_atlas.layout.fused_rows import count_below
+
+        counts = count_below(rows, torch.cat(wanted, -1))
+        return list(torch.split(counts, wanted[0].shape[-1], -1))
+    ordered = rows.sort(-1).values
+    return [torch.searchsorted(ordered, values) for values in wanted]
+
+
 def nearest(places: Tensor, rows: Tensor, k: int) -> Tensor:
     """Find the k nearest places of some, from (heads, points, dims); returns (heads, rows, k)."""
     parts = [
-        from_rows(places[heads], rows).topk(k, dim=2, largest=False).indices
+        largest(from_rows(places[heads], rows).neg_(), k)[1]
         for heads in head_slices(places, len(rows))
     ]
     return torch.cat(parts)

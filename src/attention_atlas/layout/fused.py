@@ -153,7 +153,7 @@ def _cut(force, LIMIT: tl.constexpr):
     return tl.minimum(tl.maximum(force, -LIMIT), LIMIT)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["points", "split"])  # compiled once, whatever the map
 def _umap_step(
     Y, PARTNER, SHIFT, PACE, rate, OUT, points, split,
     A: tl.constexpr, B: tl.constexpr,

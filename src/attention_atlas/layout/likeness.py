@@ -36,8 +36,9 @@ def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
 def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
     low, high = axes.amin(2, keepdim=True), axes.amax(2, keepdim=True)  # (dims, heads, 1)
     step = ((high - low) / (side - 2)).clamp_min(1e-12)  # nodes beyond the edge, or it draws in
-    begin = axes.new_tensor([(0.5 + turn * by) % 1 for by in SHIFTS[: len(axes)]])
-    node = low + step * (torch.arange(-1, side - 1, device=axes.device) + begin[:, None, None])
+    numbers = torch.arange(-1, side - 1, dtype=axes.dtype, device=axes.device)
+    begin = torch.stack([numbers + (0.5 + turn * by) % 1 for by in SHIFTS[: len(axes)]])
+    node = low + step * begin[:, None]
     # node is (dims, heads, side), square (dims, heads, points, side)
     unit = step.mean(0)  # (heads, 1)
     square = ((axes[..., None] - node[:, :, None]) / unit[..., None]).square_()
@@ -79,11 +80,11 @@ def attend_plain(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:
 
 def attend_fused(asked: Tensor, offered: Tensor, values: Tensor) -> Tensor:
     """Get the same by one kernel that stores no product; it takes widths that are whole eights."""
-    wide = [
+    query, key, value = (
         torch.nn.functional.pad(of, (0, -of.shape[2] % 8))[:, None]
         for of in (asked, offered, values)
-    ]
-    means = torch.nn.functional.scaled_dot_product_attention(*wide, scale=1.0)
+    )
+    means = torch.nn.functional.scaled_dot_product_attention(query, key, value, scale=1.0)
     return means[:, 0, :, : values.shape[2]]
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.device import has_triton
 from attention_atlas.layout.sight import Sight, SightBlock
 
 STRONGEST, SPECIAL, DRAWN = 4, 2, 24  # keys of a row: strongest ordinary, strongest special, others
@@ -141,12 +142,26 @@ class LookForce:
         it. A point moves along its force times `length`, but never past the keys that draw it: the
         step is divided by 1 + length × the sum of what draws and pushes the point.
         """
+        unit = self._unit(axes, spread)[self.query]
+        if axes.is_cuda and has_triton():
+            from attention_atlas.layout.fused_looks import look_sums
+
+            mass, moved = look_sums(self, axes, unit)
+        else:
+            mass, moved = self.sums(axes, unit)
+        return moved.mul_(-length).div_(mass.mul_(length).add_(1))
+
+    def sums(self, axes: Tensor, unit: Tensor) -> tuple[Tensor, Tensor]:
+        """Sum what draws and pushes each point, (rows,), and the force on it, (dims, rows).
+
+        unit  (R,) the size of each query's map
+        """
         rows = self.key.view(-1)
         gap = torch.stack(
             [axis[self.query] - axis.index_select(0, rows).view_as(self.key) for axis in axes]
         )  # (dims, K, R)
         away = gap.square().sum(0)
-        pull = self._pull(away / self._unit(axes, spread)[self.query].square())
+        pull = self._pull(away / unit.square())
         if self.settled < 1:
             pull *= torch.where(self._is_settled(away), self.settled, 1.0)
         mass = torch.zeros_like(axes[0])
@@ -154,7 +169,7 @@ class LookForce:
         for to, value in zip((mass, *moved), (pull.abs(), *gap.mul_(pull)), strict=True):
             to[self.query] = value.sum(0)
             _scatter(to, rows, value.view(-1), -1 if to is not mass else 1)
-        return moved.mul_(-length).div_(mass.mul_(length).add_(1))
+        return mass, moved
 
     def _pull(self, square: Tensor) -> Tensor:
         """Get how strongly each pair is drawn together, or pushed apart where negative: (K, R).
@@ -163,7 +178,7 @@ class LookForce:
         """
         close = square.add_(1).reciprocal_()
         shown = self._seen * close.pow(FALL)
-        excess = self._wanted - _share(shown * self.ordinary, 1 - WITH_SPECIAL)
+        excess = self.wanted - _share(shown * self.ordinary, 1 - WITH_SPECIAL)
         excess -= _share(shown, WITH_SPECIAL)
         return excess.mul_(close).mul_(2 * FALL)
 
@@ -172,10 +187,20 @@ class LookForce:
         return (self.pull > 0).to(self.pull.dtype)
 
     @cached_property
-    def _wanted(self) -> Tensor:
+    def wanted(self) -> Tensor:
         """Return what the head puts on each key: (K, R)."""
         apart = _share(self.pull * self.ordinary, 1 - WITH_SPECIAL)
         return apart + _share(self.pull, WITH_SPECIAL)
+
+    @cached_property
+    def key32(self) -> Tensor:
+        """Return `key` in half the bytes, for the kernel."""
+        return self.key.int()
+
+    @cached_property
+    def flags(self) -> Tensor:
+        """Return 0 for a key that is not seen, 1 for a special, 2 for an ordinary one: (K, R)."""
+        return (self._seen + self._seen * self.ordinary).to(torch.int8)
 
     def _is_settled(self, away: Tensor) -> Tensor:
         """Tell which queries have their strongest key among the nearest ordinary ones: (R,)."""

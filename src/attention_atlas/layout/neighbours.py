@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.device import has_triton
 from attention_atlas.names.errors import InputError
 
 METRICS = ("cosine", "euclidean")
 SCORES_CPU = 1 << 21  # floats of one piece; 8 MB stay in the cache
 SCORES_CUDA = 1 << 29
+FEW, LONG = 128, 8192  # the most to find, the longest row, of the kernel
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,29 @@ def best_partners(
     score = torch.empty(heads, rows, k, device=points.device)
     for head, row in _pieces(heads, rows, others.shape[1], points.is_cuda):
         piece = points[head, row] @ others[head].transpose(1, 2)  # (some heads, some rows, others)
-        if less is not None:
-            piece -= less[head, None]
-        if not itself:
-            piece.diagonal(offset=row.start, dim1=1, dim2=2).fill_(-torch.inf)
-        score[head, row], index[head, row] = piece.topk(k, dim=2)
+        cost, own = None if less is None else less[head], None if itself else row.start
+        score[head, row], index[head, row] = largest(piece, k, cost, own)
     return index, score
+
+
+def largest(
+    scores: Tensor, k: int, less: Tensor | None = None, own: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Find the k largest of each row (heads, rows, M), less what a column costs (heads, M).
+
+    Returns their values and columns, largest first; may change the scores. `own` is the number of
+    the first row if rows are some of the columns: a row's own column is left out.
+    """
+    if scores.is_cuda and has_triton() and 0 < k <= FEW and scores.shape[2] <= LONG:
+        from attention_atlas.layout.fused_rows import best_of_rows
+
+        return best_of_rows(scores, k, less, own)
+    if less is not None:
+        scores -= less[:, None]
+    if own is not None:
+        scores.diagonal(offset=own, dim1=1, dim2=2).fill_(-torch.inf)
+    top = scores.topk(k, dim=2)
+    return top.values, top.indices
 
 
 def _distance(points: Tensor, score: Tensor, metric: str) -> Tensor:

@@ -64,7 +64,7 @@ class Task:
     keys: Numbers
     tokens: tuple[Numbers, Numbers]  # their token numbers
     points: MapTokens
-    sights: dict[tuple[str, int], Sight] = field(default_factory=dict)  # of the layer read last
+    sights: dict[tuple[object, ...], Sight] = field(default_factory=dict)  # the one read last
 
 
 def plan(atlas: StoredAtlas, options: Options) -> list[Task]:
@@ -116,8 +116,7 @@ def cut_chunks(tasks: list[Task], options: Options) -> list[Chunk]:
         together = heads_at_once(
             len(task.heads), points, METHODS[options.method].neighbours, device
         )
-        chunks += [
-            (number, slice(first, min(first + together, len(task.heads))))
-            for first in range(0, len(task.heads), together)
-        ]
+        # the short chunk comes first: all but the first are read while another is computed
+        ends = range(len(task.heads), 0, -together)
+        chunks += [(number, slice(max(0, end - together), end)) for end in reversed(ends)]
     return chunks

@@ -24,6 +24,7 @@ from attention_atlas.layout.device import one_thread
 from attention_atlas.layout.estimate import WORTH_A_PROCESS
 from attention_atlas.layout.methods import METHODS
 from attention_atlas.layout.plan import Chunk, Options, Task, cut_chunks, plan
+from attention_atlas.layout.warm import warm_up
 from attention_atlas.names.progress import bar
 from attention_atlas.store.maps import Map, MapHeads, read_map, write_map
 from attention_atlas.store.parts import Contents, Journal
@@ -49,13 +50,23 @@ class Layout:
         self, chunk: Mapping[str, Any], following: Mapping[str, Any] | None
     ) -> ChunkVectors:
         """Get the vectors of a chunk, and start to read those of the chunk after it."""
+        if self.options.device == "cpu":
+            return self._read(chunk)
         reading = self.ahead.pop(str(chunk), None)
-        vectors = self._read(chunk) if reading is None else reading.result()
-        if following is not None and self.options.device != "cpu":
-            thread = ThreadPoolExecutor(1)
-            self.ahead[str(following)] = thread.submit(self._read, following)
-            thread.shutdown(wait=False)
+        if reading is None:
+            reading = self._start(chunk)
+            task = self.tasks[chunk["task"]]
+            warm_up(self.options, len(task.queries), len(task.keys))
+        vectors = reading.result()
+        if following is not None:
+            self.ahead[str(following)] = self._start(following)
         return vectors
+
+    def _start(self, chunk: Mapping[str, Any]) -> Future[ChunkVectors]:
+        thread = ThreadPoolExecutor(1)
+        reading = thread.submit(self._read, chunk)
+        thread.shutdown(wait=False)
+        return reading
 
     def _read(self, chunk: Mapping[str, Any]) -> ChunkVectors:
         task = self.tasks[chunk["task"]]

@@ -63,6 +63,11 @@ class Sight:
     scale: float
     softcap: float | None
 
+    @property
+    def cells(self) -> int:
+        """Count the cells of the largest block."""
+        return max((block.seen.numel() for block in self.blocks), default=0)
+
     def thinned(self, rows: int) -> "Sight":
         """Return the same with about so many queries, evenly spaced."""
         step = max(1, len(self.special_queries) // rows)

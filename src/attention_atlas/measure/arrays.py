@@ -31,6 +31,15 @@ def beside(array: Any, values: npt.NDArray[Any]) -> Any:
     return values if xp is np else xp.from_numpy(np.ascontiguousarray(values)).to(array.device)
 
 
+def numbers(array: Any, *span: int) -> Any:
+    """Make the whole numbers of a span, as `np.arange` does, where an array is.
+
+    A GPU counts by itself: to copy numbers to it, it must first finish what it has to do.
+    """
+    xp = namespace(array)
+    return np.arange(*span) if xp is np else xp.arange(*span, device=array.device)
+
+
 def zeros(array: Any, shape: tuple[int, ...]) -> Any:
     """Make zeros of a shape, of an array's type, where it is."""
     return np.zeros(shape, array.dtype) if namespace(array) is np else array.new_zeros(shape)

@@ -61,7 +61,9 @@ class Mean:
         known, finite, draws = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
         self._waiting = []
         self._sums += draws.T @ known
-        self._counts += draws.T.astype(np.float32) @ finite.astype(np.float32)
+        # most columns have an answer for the same inputs
+        kinds, kind = np.unique(finite, axis=1, return_inverse=True)
+        self._counts += (draws.T @ kinds).astype(np.float32)[:, kind.reshape(-1)]
 
     @property
     def value(self) -> Floats:
@@ -112,6 +114,7 @@ def draws(seed: int, inputs: tuple[int, ...]) -> Floats:
     ).astype(np.float64)
 
 
+@lru_cache(maxsize=1024)
 def wider(count: int) -> float:
     """Get the factor that widens an interval: t quantile × √(n / (n − 1)) / normal quantile."""
     if count < FEWEST:

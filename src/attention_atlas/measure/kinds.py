@@ -19,6 +19,7 @@ import numpy as np
 from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.arrays import Floats
 from attention_atlas.measure.row_block import Keys, RowBlock
+from attention_atlas.measure.row_sums import set_aside_keys
 from attention_atlas.measure.shape_sums import ShapeSums, near_diagonal, shape_sums
 from attention_atlas.measure.shapes import ENDS, NAMES, shapes_of
 from attention_atlas.names.arguments import shown
@@ -69,7 +70,7 @@ class Evidence(Accumulator):
     """
 
     def state(self, block: RowBlock) -> State:
-        aside = block.keys.special | (block.columns == 0)
+        aside = set_aside_keys(block)
         diagonals = near_diagonal(block)
         return *shape_sums(block, diagonals), *shape_sums(block, diagonals, aside)
 

@@ -6,11 +6,13 @@ is running); weights are recomputed from them for a few rows at a time, where `C
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_atlas.measure.arrays import as_numpy, namespace
+from attention_atlas.measure.arrays import as_numpy, namespace, numbers
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.store import softmax
@@ -20,7 +22,9 @@ from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import StoredLayer
 
 LARGEST = 1_000_000  # weights at once, a few megabytes
-LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit
+LARGEST_ON_GPU = 64_000_000  # 256 MB; smaller where that does not fit, larger on a large GPU
+MOST_ON_GPU = 512_000_000  # calls on more weights at once cost as much as their numbers
+BYTES_A_WEIGHT = 256  # of a GPU's memory, for a weight of a block: two threads, copies, a model
 CHANCE_ROWS = 256  # of an input: for the chance of numbers that must be shuffled
 MOST_ROWS = 4096  # of an input; of a longer one, so many are drawn
 MOST_WEIGHTS = 2**25  # of a head and input; of one longer than 8,192 tokens, fewer rows are drawn
@@ -28,7 +32,7 @@ WORTH_A_GPU = 200_000  # weights of an input and layer; below, calls cost more t
 WORTH_A_THREAD = 200_000  # the same: threads wait for each other between calls
 MOST_THREADS = 8  # each holds the vectors of some layers and some blocks
 TOGETHER_ON_GPU = 8  # blocks of an input, of layers that are measured together
-PARTS = 4  # of the layers of a shard: one is read while another is measured
+PARTS, PARTS_ON_GPU = 4, 2  # of the layers of a shard: one is read while another is measured
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ class Computing:
         moved = values.to(self.device, non_blocking=True)
         return moved.float() if moved.dtype == torch.float16 else moved
 
+    @property
+    def fused(self) -> bool:
+        """Tell whether a kernel sums the rows of a block."""
+        return self.device.startswith("cuda") and _has_triton()
+
     def some_rows(self, count: int, seed: int) -> Ints:
         """Draw the rows of an input of `count`, one of each of equal parts; returns them sorted."""
         if self.rows is None or count <= self.rows:
@@ -78,7 +87,7 @@ class Machine:
     def for_input(self, weights: int) -> Computing:
         """Choose where an input of so many weights is computed, and in what blocks."""
         on_gpu = self.device != "numpy" and weights >= WORTH_A_GPU
-        largest = self.largest or (LARGEST_ON_GPU if on_gpu else LARGEST)
+        largest = self.largest or (_largest_on(self.device) if on_gpu else LARGEST)
         return Computing(self.device if on_gpu else "numpy", largest, self.rows)
 
     def threads(self, weights: int) -> int:
@@ -93,9 +102,21 @@ class Machine:
         It does not depend on the number of cores, so that they change no bit of a score.
         """
         computing = self.for_input(weights * layers)
-        blocks = 1 if computing.device == "numpy" else TOGETHER_ON_GPU
-        most = layers if weights < WORTH_A_THREAD else -(-layers // PARTS)
+        on_gpu = computing.device != "numpy"
+        blocks, parts = (TOGETHER_ON_GPU, PARTS_ON_GPU) if on_gpu else (1, PARTS)
+        most = layers if weights < WORTH_A_THREAD else -(-layers // parts)
         return max(1, min(most, blocks * computing.largest // max(1, weights)))
+
+
+@cache
+def _largest_on(device: str) -> int:
+    """Count the weights of a block on a device of torch."""
+    import torch
+
+    if torch.device(device).type != "cuda":
+        return LARGEST_ON_GPU
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return max(LARGEST_ON_GPU, min(MOST_ON_GPU, memory // BYTES_A_WEIGHT))
 
 
 ALL_CORES = Machine()
@@ -176,7 +197,7 @@ def stacked_blocks(
         first = None if band.first is None else computing.put(band.first)
         yield RowBlock(
             weights, on_device, seen, keys, square, of_rows, products, chance_step, band.whole,
-            first,
+            first, computing.fused,
         )  # fmt: skip
 
 
@@ -228,7 +249,8 @@ class _Reader:
         xp, layer = namespace(query), stored.layer
         m = stored.size(self.input)[1]
         width = m if form.low == -UNBOUNDED else max(1, min(m, int(rows[-1]) - form.low + 1))
-        seen = _seen(form, put(rows), put(np.arange(width)))
+        on_device = put(rows)
+        seen = _seen(form, on_device, numbers(on_device, width))
         if form.hidden is not None:
             seen = seen & ~put(form.hidden[:, :, :width])
         bias = form.added(len(rows), m)
@@ -236,11 +258,26 @@ class _Reader:
             bias = put(bias[:, :, :width].astype(np.float32))
         band = _band(form, rows, width)
         products = query @ key[:, :width].swapaxes(1, 2)
-        logits = softmax.logits_of(products, layer.scale, layer.softcap, bias, seen, xp, band.whole)
         sinks = [part.stored.sink(part.heads) for part in self.stack]
         sink = _joined([None if one is None else put(one.astype(np.float32)) for one in sinks])
-        weights = softmax.normalised(logits, sink, xp)
+        plain = bias is None and sink is None and layer.softcap is None and band.whole > 0
+        if xp is not np and plain:
+            weights = _plain_softmax(xp, products, layer.scale, seen)
+        else:
+            terms = products, layer.scale, layer.softcap, bias, seen
+            weights = softmax.normalised(softmax.logits_of(*terms, xp, band.whole), sink, xp)
         return weights, seen[0] if len(seen) == 1 else seen.any(0), products, band
+
+
+def _plain_softmax(xp: Any, products: Any, scale: float, seen: Any) -> Any:
+    """Compute what `store/softmax.py` does, in fewer passes, where every row sees a key."""
+    hidden = xp.where(seen, 0.0, -np.inf).to(products.dtype)
+    return xp.softmax(xp.add(hidden, products, alpha=scale), -1)
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from attention_atlas.measure.arrays import Bools, Floats, Integers, beside, lengths, namespace
+from attention_atlas.measure.arrays import (
+    Bools,
+    Floats,
+    Integers,
+    beside,
+    lengths,
+    namespace,
+    numbers,
+)
+from attention_atlas.measure.row_sums import RowSums
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,7 @@ class RowBlock:
     chance_step: int = 1  # the chance of what must be shuffled is of one row in so many
     whole: int = 0  # so many first keys are seen by every row; more may be
     first_seen: Integers | None = None  # (R,), where the keys that a row sees are neighbours
+    fused: bool = False  # the sums of rows are computed by a kernel, all at once
 
     @cached_property
     def xp(self) -> Any:
@@ -110,14 +120,23 @@ class RowBlock:
         return self.visible > 1
 
     @cached_property
+    def sums(self) -> RowSums | None:
+        """The sums of all rows, where a kernel computes them."""
+        if not self.fused:
+            return None
+        from attention_atlas.measure.fused_sums import row_sums
+
+        return row_sums(self)
+
+    @cached_property
     def mass(self) -> Any:
         """(H, R): the sum of each row; below one where a sink takes part in the softmax."""
-        return self.weights.sum(2)
+        return self.weights.sum(2) if self.sums is None else self.sums.mass
 
     @cached_property
     def largest(self) -> Any:
         """(H, R): the largest weight of each row."""
-        return self.xp.amax(self.weights, axis=2)
+        return self.xp.amax(self.weights, axis=2) if self.sums is None else self.sums.largest
 
     @cached_property
     def received(self) -> Any:
@@ -127,7 +146,7 @@ class RowBlock:
     @cached_property
     def columns(self) -> Any:
         """(M,): the position of each key."""
-        return beside(self.weights, np.arange(self.seen.shape[1]))
+        return numbers(self.weights, self.seen.shape[1])
 
     @cached_property
     def distance(self) -> Any:
@@ -138,7 +157,12 @@ class RowBlock:
     @cached_property
     def mean_distance(self) -> Any:
         """(H, R): Σⱼ w |i − j|."""
-        return self.total(self.distance)
+        return self.total(self.distance) if self.sums is None else self.sums.distance
+
+    @property
+    def mean_square_distance(self) -> Any:
+        """(H, R): Σⱼ w |i − j|²."""
+        return self.total(self.distance**2) if self.sums is None else self.sums.square_distance
 
     @cached_property
     def earlier_copies(self) -> Any:
@@ -185,7 +209,7 @@ class RowBlock:
         columns = self.rows + offset
         inside = (columns >= 0) & (columns < self.seen.shape[1])
         columns = self.xp.where(inside, columns, 0)
-        index = beside(self.weights, np.arange(len(columns)))
+        index = numbers(self.weights, len(columns))
         seen = inside & self.seen[index, columns]
         return self.xp.where(seen, self.weights[:, index, columns], np.nan)
 
@@ -196,7 +220,7 @@ class RowBlock:
         """
         drawn = beside(self.weights, dice.random(tuple(self.seen.shape), np.float32))
         order = self.xp.argsort(self.xp.where(self.seen, drawn, 2.0), axis=1)  # seen ones first
-        index = beside(self.weights, np.arange(len(order)))[:, None]
+        index = numbers(self.weights, len(order))[:, None]
         if self.first_seen is not None:  # then they go to the places from there on, round the end
             source = order[index, (self.columns - self.first_seen[:, None]) % len(self.columns)]
             return self.of(self.weights[:, index, source])
@@ -233,7 +257,8 @@ class RowBlock:
     def of(self, weights: Any) -> "RowBlock":
         """Copy the block with other weights; keeps what does not depend on them."""
         other = copy(self)
-        for name in ("mass", "largest", "mean_distance", "received"):
+        for name in ("mass", "largest", "mean_distance", "received", "sums"):
             other.__dict__.pop(name, None)
         object.__setattr__(other, "weights", weights)
+        object.__setattr__(other, "fused", False)
         return other

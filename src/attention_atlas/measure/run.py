@@ -7,6 +7,7 @@ given as one value an input and head.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,9 +28,11 @@ from attention_atlas.measure.resume import open_journal
 from attention_atlas.measure.shard_jobs import measure_shards
 from attention_atlas.measure.shards import Meter
 from attention_atlas.measure.weights import alike_rows
+from attention_atlas.models.threads import matrix_threads
 from attention_atlas.names.errors import PickError, StoreError
 from attention_atlas.names.head import Head
 from attention_atlas.names.progress import bar
+from attention_atlas.store.cores import each
 from attention_atlas.store.manifest import Layer, Tower
 from attention_atlas.store.parts import Journal
 from attention_atlas.store.reader import StoredAtlas
@@ -156,7 +159,7 @@ def _made(
     count = atlas.manifest.inputs if meter.only is None else len(meter.only)
     with bar("measuring", count * len(meter.layers), progress) as draw:
         layers = measure_shards(meter, engine, draw, journal)
-    rows = [row for layer in layers for row in score_rows(atlas, layer)]
+    rows = all_score_rows(atlas, layers)
     kinds = [row for layer in layers for row in kind_rows(atlas, layer)]
     tokens = atlas.tokens()
     if meter.only is not None:
@@ -199,6 +202,12 @@ def told(measure: Measure, rows: int | None = None) -> dict[str, str]:
         "chance": CHANCES[measure.chance],
         "range": range_words(measure.bounds),
     }
+
+
+def all_score_rows(atlas: StoredAtlas, layers: Sequence[LayerScores]) -> list[dict[str, Any]]:
+    """Make rows for the table of scores of all layers, whose intervals the cores share."""
+    with matrix_threads(1):
+        return [row for rows in each(partial(score_rows, atlas), layers) for row in rows]
 
 
 def score_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attention_atlas.measure.arrays import Floats, beside, namespace
+from attention_atlas.measure.arrays import Floats, namespace, numbers
 from attention_atlas.measure.row_block import RowBlock
 
 FARTHEST = 32  # offsets tried, or a quarter of the keys
@@ -49,10 +49,10 @@ class Diagonals(NamedTuple):
 
 def near_diagonal(block: RowBlock) -> Diagonals:
     """Get the weights of a block at all offsets in reach."""
-    columns = block.rows[:, None] - beside(block.weights, offsets(len(block.tokens.ids)))
+    columns = block.rows[:, None] - numbers(block.weights, *reach(len(block.tokens.ids)))
     inside = (columns >= 0) & (columns < block.seen.shape[1])
     columns = block.xp.where(inside, columns, 0)
-    index = beside(block.weights, np.arange(len(columns)))[:, None]
+    index = numbers(block.weights, len(columns))[:, None]
     return Diagonals(columns, inside, block.weights[:, index, columns])
 
 
@@ -84,7 +84,8 @@ def _looked_at(block: RowBlock, aside: Any) -> tuple[Any, Any]:
     if aside is None:
         left = xp.asarray(block.mass, dtype=xp.float64)
         return left, xp.ones_like(left)
-    left = xp.asarray(block.total(~aside), dtype=xp.float64)
+    total = block.total(~aside) if block.sums is None else block.sums.left
+    left = xp.asarray(total, dtype=xp.float64)
     return left, xp.where(left >= LEAST_LEFT, 1 / xp.clip(left, LEAST_LEFT, None), 0.0)
 
 
@@ -94,6 +95,9 @@ def _uneven(block: RowBlock, aside: Any, even: Any) -> Any:
     Rows and even rows have the same sum, so this is half the sum of all differences.
     """
     xp = block.xp
+    if block.sums is not None:
+        over = block.sums.over if aside is None else block.sums.over_aside
+        return xp.asarray(over, dtype=xp.float64)
     floor = xp.asarray(even, dtype=block.weights.dtype)
     raised = xp.maximum(block.weights, floor[:, :, None])
     if aside is None:
@@ -110,7 +114,7 @@ class _Targets:
         xp, weights = block.xp, block.weights
         none = kept.sum(1) * 0
         last_seen = xp.amax(kept * block.columns, axis=1)  # (R,)
-        index = beside(weights, np.arange(len(kept)))
+        index = numbers(weights, len(kept))
         own = kept[index, last_seen] & (last_seen > 0)
         whole = kept.shape[1] == len(block.tokens.ids)
         counts = [xp.asarray(kept[:, 0], dtype=none.dtype), none, none, own]
@@ -139,7 +143,7 @@ def _by_offset(
     """Sum by offset; a row whose target is outside the input or unseen does not count."""
     xp = namespace(mass)
     columns, inside, weights = diagonals
-    index = beside(mass, np.arange(len(columns)))[:, None]
+    index = numbers(mass, len(columns))[:, None]
     visible = kept[index, columns] & inside  # (R, O)
     seen = xp.asarray(visible, dtype=xp.float64)
     held = (weights * scale[:, :, None] * seen).sum(1)
@@ -152,8 +156,13 @@ def _by_offset(
 
 def offsets(keys: int) -> npt.NDArray[np.intp]:
     """List the offsets i − j in reach, and one more on each side, for neighbours; returns (O,)."""
-    reach = max(1, min(keys // 4, FARTHEST))
-    return np.arange(-reach - 1, reach + 2)
+    return np.arange(*reach(keys))
+
+
+def reach(keys: int) -> tuple[int, int]:
+    """Get the first of these offsets, and the one after the last."""
+    farthest = max(1, min(keys // 4, FARTHEST))
+    return -farthest - 1, farthest + 2
 
 
 def wide(values: Any, width: int) -> Any:

@@ -171,7 +171,7 @@ def write_tensors(
                 stream.write(text)
                 for array in arrays:
                     stream.write(array.reshape(-1).view(np.uint8).data)
-                sums.append(stream.digest.hexdigest())
+                sums.append(stream.hexdigest())
             if metadata is not None:
                 file.seek(text.index(OPEN.encode()) + len(MARK))
                 file.write(sums[-1].encode())

@@ -511,6 +511,14 @@ class StoredAtlas:
         stored, heads = self._stored(input, tower, layer), np.arange(layer.heads)
         return stored.seen(input, heads, rows), stored.added(input, heads, rows)
 
+    def layer_form(self, head: str | Head, input: int) -> tuple[object, ...] | None:
+        """Return what layers have in common whose heads see alike in an input.
+
+        None where the layer has a mask or a bias of its own, or several softmaxes.
+        """
+        tower, layer, _ = self._find(head)
+        return self._stored(input, tower, layer).alike(input)
+
     def layer_of(self, head: str | Head) -> Layer:
         """Return what is known of the layer of a head."""
         return self._find(head)[1]

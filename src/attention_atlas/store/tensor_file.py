@@ -34,7 +34,7 @@ _DTYPES = {
 }  # fmt: skip
 _LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
 _AT_ONCE = 2**30  # bytes of one read; systems stop at 2 GiB
-SPAN = 16 * CHUNK  # bytes of a file that one thread compares with its checksum
+SPAN = 2 * CHUNK  # bytes of a file that one thread compares with its checksum
 _PIECE = 2**18  # bytes read at once for a checksum; a first read into 4 MiB takes 50 ms more
 WORTH_A_READ = 2**14  # bytes; of shorter runs, a tensor is read whole and cut
 _OPEN_FILES = 64  # kept open; an atlas may have thousands, a process about a thousand

@@ -42,7 +42,7 @@ class WhileCapturing:
         """Write the scores of an atlas from those of its shards."""
         from attention_atlas.measure.join import join
         from attention_atlas.measure.orders import order_rows
-        from attention_atlas.measure.run import drawn_rows, kind_rows, score_rows, told
+        from attention_atlas.measure.run import all_score_rows, drawn_rows, kind_rows, told
         from attention_atlas.measure.weights import alike_rows
         from attention_atlas.store.scores import Scores, write_scores
 
@@ -52,7 +52,7 @@ class WhileCapturing:
             return
         partials = (_partial(scores, number, layers) for number in scores.parts)
         joined = join(layers, partials, seed)
-        rows = [row for layer in joined for row in score_rows(atlas, layer)]
+        rows = all_score_rows(atlas, joined)
         kinds = [row for layer in joined for row in kind_rows(atlas, layer)]
         drawn = drawn_rows(atlas.tokens())
         words = {

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
-from attention_atlas.measure.arrays import Floats, beside, namespace, zeros
+from attention_atlas.measure.arrays import Floats, beside, namespace, numbers, zeros
 from attention_atlas.measure.chance import ChanceBlock
 from attention_atlas.measure.definition import SHARE, Measure
 from attention_atlas.measure.row_block import RowBlock
@@ -31,8 +31,9 @@ class Coverage(Accumulator):
         places = np.arange(step // 2, count, step)
         drawn = dice.random((rows, len(places)), np.float32)
         near = int(np.searchsorted(places, width))  # no row of the block sees the others
-        sees = block.seen[:, beside(block.weights, places[:near])] & block.choosing[:, None]
-        index = beside(block.weights, np.arange(rows))[:, None]
+        picked = numbers(block.weights, step // 2, step // 2 + near * step, step)
+        sees = block.seen[:, picked] & block.choosing[:, None]
+        index = numbers(block.weights, rows)[:, None]
         chosen = _seen_key(block, beside(block.weights, drawn[:, :near]))  # (R, near)
         weights = block.weights[:, index, chosen]
         weights *= sees

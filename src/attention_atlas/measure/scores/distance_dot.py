@@ -8,6 +8,7 @@ from attention_atlas.measure.accumulate import Accumulator, State
 from attention_atlas.measure.arrays import Floats, inner
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.row_block import RowBlock
+from attention_atlas.measure.row_sums import usual_numbers
 
 
 class DistanceDot(Accumulator):
@@ -15,31 +16,18 @@ class DistanceDot(Accumulator):
 
     def state(self, block: RowBlock) -> State:
         xp = block.xp
-        assert block.query is not None and block.keys.vectors is not None
-        dots = block.products
-        if dots is None:
-            dots = block.query @ block.keys.vectors.swapaxes(1, 2)
-        lengths = block.tokens.vector_lengths[:, : block.seen.shape[1]]
-        squares = inner(block.query, block.query), lengths * lengths  # (H, R), (H, M)
-        away = dots * -2
-        away += squares[0][:, :, None]
-        away += squares[1][:, None]
-        xp.sqrt(xp.clip(away, 0, None, out=away), out=away)
-        # About a number near the mean, float32 loses little; the rest is done in float64.
-        middle = inner(block.query.mean(1), block.tokens.mean_vector)  # of q·k, (H,)
-        usual = xp.sqrt(xp.clip(squares[0].mean(1) + squares[1].mean(1) - 2 * middle, 0, None))
-        away -= usual[:, None, None]
-        a, b = block.hide(dots - middle[:, None, None]), block.hide(away)
+        usual = usual_numbers(block)
+        summed = block.sums is not None and block.products is not None
+        of_rows = block.sums[-5:] if summed else _plain_sums(block, usual)  # type: ignore[index]
         count = xp.asarray(block.visible.sum(), dtype=xp.float64)
         pairs = count.clip(1, None)
-        means = [_over_rows(xp, values.sum(2)) / pairs for values in (a, b)]
+        a, b, *products = (xp.sum(values, axis=1, dtype=xp.float64) for values in of_rows)
+        means = a / pairs, b / pairs
+        squares = means[0] * means[0], means[1] * means[1], means[0] * means[1]
         moments = [
-            _over_rows(xp, inner(values, others)) - pairs * mean * other
-            for values, others, mean, other in (
-                (a, a, means[0], means[0]), (b, b, means[1], means[1]), (a, b, *means),
-            )
-        ]  # fmt: skip
-        return count, middle + means[0], usual + means[1], *moments
+            product - pairs * square for product, square in zip(products, squares, strict=True)
+        ]
+        return count, usual[2] + means[0], usual[3] + means[1], *moments
 
     def join(self, left: State, right: State) -> State:
         """Join the states of two blocks, as exactly as from all pairs (Chan et al. 1979)."""
@@ -58,8 +46,20 @@ class DistanceDot(Accumulator):
         return np.where((count > 2) & (size > 1e-12), ab / np.maximum(size, 1e-12), np.nan)
 
 
-def _over_rows(xp: Any, values: Any) -> Any:
-    return xp.sum(values, axis=1, dtype=xp.float64)
+def _plain_sums(block: RowBlock, usual: tuple[Any, Any, Any, Any]) -> tuple[Any, ...]:
+    """Sum q·k and |q − k|, less usual numbers, and their products over the keys of each row."""
+    xp, (square_q, square_k, middle, mean) = block.xp, usual
+    assert block.query is not None and block.keys.vectors is not None
+    dots = block.products
+    if dots is None:
+        dots = block.query @ block.keys.vectors.swapaxes(1, 2)
+    away = dots * -2
+    away += square_q[:, :, None]
+    away += square_k[:, None]
+    xp.sqrt(xp.clip(away, 0, None, out=away), out=away)
+    away -= mean[:, None, None]
+    a, b = block.hide(dots - middle[:, None, None]), block.hide(away)
+    return a.sum(2), b.sum(2), inner(a, a), inner(b, b), inner(a, b)
 
 
 MEASURE = Measure(

@@ -10,9 +10,11 @@ from attention_atlas.measure.row_block import RowBlock
 
 def entropy(block: RowBlock) -> Any:
     xp = block.xp
+    most = xp.log(xp.asarray(xp.clip(block.visible, 2, None), dtype=block.weights.dtype))
+    if block.sums is not None:
+        return block.sums.entropy / most
     logs = xp.clip(block.weights, 1e-12, None)
     xp.log(logs, out=logs)
-    most = xp.log(xp.asarray(xp.clip(block.visible, 2, None), dtype=logs.dtype))
     return -inner(block.weights, logs) / most
 
 

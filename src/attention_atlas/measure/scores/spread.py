@@ -10,7 +10,7 @@ from attention_atlas.measure.row_block import RowBlock
 def spread(block: RowBlock) -> Any:
     xp = block.xp
     mass = xp.clip(block.mass, 1e-9, None)
-    square = block.total(block.distance**2) / mass
+    square = block.mean_square_distance / mass
     return xp.sqrt(xp.clip(square - (block.mean_distance / mass) ** 2, 0, None))
 
 

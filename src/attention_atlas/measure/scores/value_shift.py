@@ -10,6 +10,8 @@ from attention_atlas.measure.row_block import RowBlock
 
 def value_shift(block: RowBlock) -> Any:
     xp = block.xp
+    if block.sums is not None:
+        return block.sums.grown / xp.clip(block.mass, 1e-12, None) - 1
     lengths = block.tokens.value_lengths[:, : block.seen.shape[1]]  # (H, M)
     scaled = xp.clip(xp.einsum("hrm,hm->hr", block.weights, lengths), 1e-12, None)
     mass = xp.clip(block.mass, 1e-12, None)

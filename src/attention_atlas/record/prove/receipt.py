@@ -16,6 +16,7 @@ from torch import Tensor
 
 from attention_atlas.models.encode import Encoded, collate
 from attention_atlas.models.load import Loaded
+from attention_atlas.models.threads import matrix_threads
 from attention_atlas.names.errors import AtlasError, ModelError
 from attention_atlas.record.places.streams import (
     Ends,
@@ -30,10 +31,11 @@ from attention_atlas.record.prove.witnesses import output_errors, unseen
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import LayerCalls, TowerKey, layers_of, name_towers
 from attention_atlas.record.watch.linear import Made, linear_outputs
-from attention_atlas.record.watch.pieces import CannotSplit, Forms, pieces
+from attention_atlas.record.watch.pieces import CannotSplit, Forms, Piece, pieces
 from attention_atlas.record.watch.plain import plain_run
 from attention_atlas.record.watch.setting import runs_fused
 from attention_atlas.record.watch.ways import WAYS, watching
+from attention_atlas.store.cores import each
 from attention_atlas.store.manifest import Receipt, Rows
 
 
@@ -168,6 +170,24 @@ def _compare(loaded: Loaded, given: TrialInputs, way: str, seed: int) -> Trial:
     return comparison.trial(given.alone)
 
 
+@dataclass(frozen=True)
+class _LayerParts:
+    """The pieces of one layer, and where what is found of them goes."""
+
+    layer: LayerCalls
+    name: tuple[str, int]
+    finding: Finding
+    by_row: list[list[Piece]]
+    own: list[dict[tuple[str, int], Weights]]
+
+    def compare(self) -> None:
+        """Compare the pieces of each input with the model's own weights, and keep these."""
+        for parts, own in zip(self.by_row, self.own, strict=True):
+            self.finding.add(parts, self.layer)
+            if all(part.weights is not None for part in parts):
+                own[self.name] = _block_diagonal([own_weights(part) for part in parts])
+
+
 class Comparison:
     """A comparison of a model watched in one way with its plain runs, batch by batch."""
 
@@ -200,9 +220,12 @@ class Comparison:
         outputs = self.beside_plain(tensors, layers, calls) if self.way != "outputs" else {}
         self.own += [{} for _ in range(batch)]
         forms = Forms()
-        for layer in layers:
-            error = outputs.get(layer.first.module, 0.0)
-            self._add_layer(layer, error, real, batch, forms)
+        found = [
+            self._add_layer(layer, outputs.get(layer.first.module, 0.0), real, batch, forms)
+            for layer in layers
+        ]
+        with matrix_threads(1):  # layers are shared among the cores
+            each(lambda parts: parts.compare(), found)
 
     def observed(self, tensors: dict[str, Tensor]) -> list[Call]:
         """Return the calls of one batch, with the model's own weights."""
@@ -230,7 +253,7 @@ class Comparison:
 
     def _add_layer(
         self, layer: LayerCalls, error: float, real: dict[str, Tensor], batch: int, forms: Forms
-    ) -> None:
+    ) -> "_LayerParts":
         ends = self.ends[layer.tower_key, layer.number]
         finding = self.findings.setdefault((layer.tower_key, layer.number), Finding())
         finding.output_error = max(finding.output_error, error)
@@ -238,14 +261,13 @@ class Comparison:
         finding.unknown |= {
             name for calls in layer.steps for call in calls for name in call.unknown
         }
+        by_row = []
         for row in range(batch):
             queries, keys = real_ends(ends, real, row)
-            parts = pieces(layer, row, batch, queries, keys, forms)
-            finding.add(parts, layer)
-            self.rows += sum(part.query.shape[1] for part in parts)
-            if all(part.weights is not None for part in parts):
-                name = (self.names[layer.tower_key], layer.number)
-                self.own[row - batch][name] = _block_diagonal([own_weights(part) for part in parts])
+            by_row.append(pieces(layer, row, batch, queries, keys, forms))
+            self.rows += sum(part.query.shape[1] for part in by_row[-1])
+        name = (self.names[layer.tower_key], layer.number)
+        return _LayerParts(layer, name, finding, by_row, self.own[-batch:])
 
     def trial(self, alone: bool) -> Trial:
         """Return the trial of the whole model."""

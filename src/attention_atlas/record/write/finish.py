@@ -1,13 +1,13 @@
 """How do the shards of a capture become an atlas with a manifest and a receipt?"""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from attention_atlas.models.load import Loaded
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.write.options import NONE
-from attention_atlas.record.write.output import keep_output
+from attention_atlas.record.write.output import KeptOutput, add_readout, keep_projections
 from attention_atlas.record.write.planning import Planned
 from attention_atlas.record.write.towers import Probed, towers, with_stored_errors
 from attention_atlas.record.write.weight_correlation import weight_correlations
@@ -20,7 +20,24 @@ from attention_atlas.store.write import Writer
 _LIBRARIES = ("attention-atlas", "torch", "transformers", "numpy")
 
 
-def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class Prepared:
+    """What the manifest says of the model alone; it is computed while shards are written."""
+
+    weight_correlation: dict[str, list[float]]
+    output: KeptOutput
+
+
+def prepare(planned: Planned, loaded: Loaded) -> Prepared:
+    """Compute what depends on the trial and the model alone; the model must not run meanwhile."""
+    plan, trial = planned.plan, planned.trial
+    asked = plan.capturing.projections if plan.way != "outputs" else NONE
+    return Prepared(weight_correlations(trial), keep_projections(trial, loaded, asked))
+
+
+def finish(
+    writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, Any], prepared: Prepared
+) -> None:
     """Join the shards into an atlas; its manifest lists `options`."""
     plan, trial = planned.plan, planned.trial
     exact = [layer for layer in plan.layers if layer.exact]
@@ -36,7 +53,7 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
         "towers": towers(trial, {(layer.tower, layer.number) for layer in exact}),
         "streams": tuple(dict.fromkeys(stream for layer in exact for stream in layer.streams)),
         "keep": plan.capturing.keep if plan.way != "outputs" else ("weights",),
-        "options": {**options, "weight_correlation": weight_correlations(trial)},
+        "options": {**options, "weight_correlation": prepared.weight_correlation},
         "versions": {name: version(name) for name in _LIBRARIES},
     }
     can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
@@ -50,14 +67,13 @@ def finish(writer: Writer, planned: Planned, loaded: Loaded, options: dict[str, 
             for number, layers in part.facts.get("strongest", {}).items()
         }
         receipt = with_stored_errors(receipt, stored, trial, Probed(tuple(planned.tried), kept))
-    about["options"]["output"] = _write_output(writer, planned, loaded)
+    add_readout(prepared.output, trial, loaded, writer.token_ids())
+    about["options"]["output"] = _write_output(writer, prepared.output)
     writer.finish(receipt=receipt, **about)
 
 
-def _write_output(writer: Writer, planned: Planned, loaded: Loaded) -> dict[str, Any]:
+def _write_output(writer: Writer, kept: KeptOutput) -> dict[str, Any]:
     """Write what is kept of the model's outputs; return what the manifest says about it."""
-    asked = planned.plan.capturing.projections if planned.plan.way != "outputs" else NONE
-    kept = keep_output(planned.trial, loaded, asked, writer.token_ids())
     if not kept.tensors:
         return kept.facts
     path = writer.folder / OUTPUT

@@ -61,8 +61,8 @@ def _itemsize(model: Any) -> int:
     return 2 if model.dtype == torch.float16 else 4
 
 
-def keep_output(trial: Trial, loaded: Loaded, asked: str, ids: Iterable[int]) -> KeptOutput:
-    """Return what is kept of a model: projections, and the unembedding of the tokens `ids`.
+def keep_projections(trial: Trial, loaded: Loaded, asked: str) -> KeptOutput:
+    """Return the projections that are kept of a model, or why there are none.
 
     asked  "auto": up to 256 MB of projections; "all": any size; "none"
     """
@@ -75,15 +75,20 @@ def keep_output(trial: Trial, loaded: Loaded, asked: str, ids: Iterable[int]) ->
     if asked == AUTO and size > MOST_BYTES:
         limit = f"the projections take {size / 1e6:,.0f} MB, more than {MOST_BYTES / 1e6:.0f} MB"
         return _nothing(kept, trial, f"{limit}; capture with projections='all' to keep them")
-    model, bound = loaded.model, bound_of(loaded.model.dtype)
+    bound = bound_of(loaded.model.dtype)
     known: dict[str, str] = {}  # module → the layer under whose name its matrix is kept
     for layer in trial.layers:
         stem = f"{trial.names[layer.tower_key]}.L{layer.number}"
         reason = _add_layer(kept, known, stem, layer, outlets, bound)
         if reason:
             kept.facts["missing"][stem] = reason
-    _add_readout(kept, trial, model, sorted(set(ids)))
     return kept
+
+
+def add_readout(kept: KeptOutput, trial: Trial, loaded: Loaded, ids: Iterable[int]) -> None:
+    """Keep the unembedding of the tokens `ids` too, unless it is known why not."""
+    if "no_readout" not in kept.facts:
+        _add_readout(kept, trial, loaded.model, sorted(set(ids)))
 
 
 def _nothing(kept: KeptOutput, trial: Trial, why: str) -> KeptOutput:

@@ -27,13 +27,14 @@ from attention_atlas.record.prove.spot_check import Lighten, samples_of
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.watch.ways import watching
 from attention_atlas.record.write.corpus import Corpus
-from attention_atlas.record.write.options import NONE, Capturing
+from attention_atlas.record.write.options import ALL, NONE, Capturing
 from attention_atlas.record.write.plan import CapturePlan, PlannedLayer
 from attention_atlas.record.write.rounding import check_batch
 from attention_atlas.record.write.shard_tables import made_streams
 from attention_atlas.record.write.tables import own_columns
 
 NEAR = 8  # of so many first inputs, two of different length are used for the receipt
+SHARE_OF_GPU = 1 / 16  # of its memory, for vectors that wait to be measured
 
 
 @dataclass(frozen=True)
@@ -147,12 +148,14 @@ def cut_shards(
 ) -> tuple[tuple[int, int], ...]:
     """Return the first and last input (exclusive) of shards of about `shard_bytes` each.
 
+    Where vectors are measured on a GPU and dropped, a shard takes a whole batch if that has room.
     Inputs that are costly to encode are taken to be as large as the largest of the first few, or
     larger if their text is longer.
     """
     largest = max(bytes_of(item, trial, capturing.generate) for item in near)
     longest = max(_letters(corpus, number) for number in range(len(near)))
     shards, first, size = [], 0, 0.0
+    room = capturing.shard_bytes if capturing.vectors == ALL else _room(corpus.loaded, capturing)
     for number in corpus.given:
         if corpus.is_cheap(number):
             own = float(bytes_of(corpus.encode(number), trial, capturing.generate))
@@ -160,10 +163,20 @@ def cut_shards(
             own = largest * max(1.0, _letters(corpus, number) / longest)
         corpus.sizes[number] = own
         size += own
-        if size >= capturing.shard_bytes:
+        whole = number + 1 - first >= capturing.batch_size
+        if size >= (capturing.shard_bytes if whole else room):
             shards.append((first, number + 1))
             first, size = number + 1, 0.0
     return tuple(shards if first == len(corpus.given) else [*shards, (first, len(corpus.given))])
+
+
+def _room(loaded: Loaded, capturing: Capturing) -> int:
+    """Return how many bytes of vectors may wait on the model's device to be measured."""
+    device = loaded.model.device
+    if device.type != "cuda":
+        return capturing.shard_bytes
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return max(capturing.shard_bytes, int(memory * SHARE_OF_GPU))
 
 
 def _letters(corpus: Corpus, number: int) -> int:

@@ -1,6 +1,6 @@
 """How does a capture run? It runs the missing shards, then joins all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from attention_atlas.engine.job import Engine, Job
 from attention_atlas.names.progress import Progress, bar
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.fingerprint import fingerprint
-from attention_atlas.record.write.finish import finish
+from attention_atlas.record.write.finish import Prepared, finish, prepare
 from attention_atlas.record.write.foretell import foretell, refuse_without_room, tell
 from attention_atlas.record.write.measuring import Measuring, scores_journal
 from attention_atlas.record.write.options import ALL, AUTO, Capturing
@@ -68,14 +68,20 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
     writer = Writer(folder, mark, about, request.overwrite)
     if request.progress:
         tell(forecast)
+    prepared = list[Prepared]()
+
+    def idle() -> None:
+        prepared.append(prepare(planned, corpus.loaded))
+
     with bar("capturing", len(given), request.progress) as draw:
-        run_missing(planned.plan, corpus, writer, engine, draw, request.measuring)
+        run_missing(planned.plan, corpus, writer, engine, draw, request.measuring, idle)
     if planned.plan.editing is not None:
         options["edits"] = planned.plan.editing["edits"]  # with their reference inputs
     options |= {"fingerprint": mark, **({"skipped": request.skipped} if request.skipped else {})}
     if planned.plan.kept is not None:
         options["kept_inputs"] = planned.plan.kept
-    finish(writer, planned, corpus.loaded, options)
+    ready = prepared[0] if prepared else prepare(planned, corpus.loaded)
+    finish(writer, planned, corpus.loaded, options, ready)
     _finish_scores(folder, request)
 
 
@@ -99,9 +105,12 @@ def _finish_scores(folder: Path, request: Request) -> None:
 
 def run_missing(
     plan: CapturePlan, corpus: Corpus, writer: Writer, engine: Engine, draw: Progress,
-    measuring: Measuring | None = None,
+    measuring: Measuring | None = None, idle: Callable[[], None] = lambda: None,
 ) -> None:  # fmt: skip
-    """Run the shards that the journal lacks; write each as soon as it is done."""
+    """Run the shards that the journal lacks; write each as soon as it is done.
+
+    idle  is called once no job is left to start here: the last shards may still be written
+    """
     scores = scores_journal(writer.folder)
     work = RUN_SHARD if plan.kept is None or measuring is None else measuring.work
 
@@ -120,7 +129,12 @@ def run_missing(
     draw(writer.inputs_done)
     missing = writer.journal.missing(len(plan.shards))
     with holding(Bench(plan, corpus.loaded, corpus)) as key:
-        engine.run(shard_jobs(plan, corpus, missing, key, work), done)
+        engine.run(_then(shard_jobs(plan, corpus, missing, key, work), idle), done)
+
+
+def _then(jobs: Iterable[Job], idle: Callable[[], None]) -> Iterator[Job]:
+    yield from jobs
+    idle()
 
 
 def _is_done(folder: Path, mark: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attention_atlas.models.threads import matrix_threads
 from attention_atlas.names.errors import ModelError
 from attention_atlas.record.prove.layer_errors import STORED_BOUND, worst
 from attention_atlas.record.prove.on_disk import Kept, stored_error
@@ -76,7 +77,8 @@ def with_stored_errors(
             layer, stored_error=_stored_error(layer, atlas, trial, probed, receipt.bound)
         )
 
-    return replace(receipt, layers=tuple(each(checked, receipt.layers)))
+    with matrix_threads(1):  # layers are shared among the cores; threads of products would wait
+        return replace(receipt, layers=tuple(each(checked, receipt.layers)))
 
 
 def _stored_error(

@@ -31,9 +31,7 @@ def weight_correlations(plan: Trial) -> dict[str, list[float]]:
         queries, keys = (makers(side, linear_outputs) for side in (query, key))
         group = max(1, len(queries) // max(1, len(keys)))
         name = f"{plan.names[layer.tower_key]}.L{layer.number}"
-        correlations[name] = [
-            _alike(maker, keys[head // group]) for head, maker in enumerate(queries)
-        ]
+        correlations[name] = _alike(queries, [keys[head // group] for head in range(len(queries))])
     return correlations
 
 
@@ -53,18 +51,27 @@ def makers(vectors: Tensor, linear_outputs: list[tuple[nn.Module, Tensor]]) -> l
                 continue
             wide = output.shape[1]
             rows = weight if weight.shape[0] == wide else weight.T  # GPT-2 stores the transpose
-            for head in range(heads):
-                if makers[head] is None and float(cosine[head]) >= _ALIKE:
-                    start = int(best[head]) * size
+            for head, (alike, part) in enumerate(zip(cosine.tolist(), best.tolist(), strict=True)):
+                if makers[head] is None and alike >= _ALIKE:
+                    start = part * size
                     makers[head] = torch.as_tensor(rows[start : start + size]).detach().float()
         if all(maker is not None for maker in makers):
             break
     return makers
 
 
-def _alike(query: Tensor | None, key: Tensor | None) -> float:
-    if query is None or key is None or query.shape != key.shape:
-        return float("nan")
-    x, y = (side.flatten() - side.mean() for side in (query, key))
-    size = float(x.norm() * y.norm())
-    return float(x @ y) / size if size > 0 else float("nan")
+def _alike(queries: list[Tensor | None], keys: list[Tensor | None]) -> list[float]:
+    """Correlate the parameters of each head's queries and keys, all heads of a shape at once."""
+    correlations = [float("nan")] * len(queries)
+    by_shape: dict[torch.Size, list[tuple[int, Tensor, Tensor]]] = {}
+    for head, (query, key) in enumerate(zip(queries, keys, strict=True)):
+        if query is not None and key is not None and query.shape == key.shape:
+            by_shape.setdefault(query.shape, []).append((head, query, key))
+    for pairs in by_shape.values():
+        heads, *sides = zip(*pairs, strict=True)
+        x, y = (torch.stack(side).flatten(1) for side in sides)
+        x, y = (side - side.mean(1, keepdim=True) for side in (x, y))
+        found = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))  # 0 / 0 is NaN
+        for head, value in zip(heads, found.tolist(), strict=True):
+            correlations[head] = value
+    return correlations

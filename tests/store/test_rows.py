@@ -121,20 +121,24 @@ def terms(case: Case, n: int, m: int, dice: np.random.Generator) -> tuple[Any, A
     """What is seen and what is added, (H, n, m), written out whole."""
     i, j = np.indices((n, m))
     seen = {
-        "all": np.ones((n, m), bool), "causal": i >= j, "window": (i >= j) & (i - j <= 2),
-        "mask": dice.random((HEADS, n, m)) < 0.6,
-    }[case.seen]  # fmt: skip
-    values = dice.normal(size=(HEADS, n + m, m)).astype(np.float32)
+        "all": lambda: np.ones((n, m), bool), "causal": lambda: i >= j,
+        "window": lambda: (i >= j) & (i - j <= 2),
+        "mask": lambda: dice.random((HEADS, n, m), np.float32) < 0.6,
+    }[case.seen]()  # fmt: skip
+
+    def values(*shape: int) -> Any:
+        return dice.normal(size=(HEADS, *shape)).astype(np.float32)
+
     bias = {
-        "": np.zeros((HEADS, n, m)), "columns": np.repeat(values[:, :1], n, axis=1),
-        "offsets": values[:, i - j + m - 1, 0], "dense": values[:, :n],
-    }[case.bias]  # fmt: skip
+        "": lambda: np.zeros((HEADS, n, m)), "columns": lambda: np.repeat(values(1, m), n, axis=1),
+        "offsets": lambda: values(n + m)[:, i - j + m - 1], "dense": lambda: values(n, m),
+    }[case.bias]()  # fmt: skip
     return np.broadcast_to(seen, (HEADS, n, m)), bias
 
 
 def softmax(query: Any, key: Any, seen: Any, bias: Any, sink: Any, softcap: float | None) -> Floats:
     """Returns the weights (H, n, m) in float64."""
-    logits = np.einsum("hnd,hmd->hnm", query.astype(float), spread(key).astype(float)) * SCALE
+    logits = query.astype(float) @ spread(key).astype(float).swapaxes(-1, -2) * SCALE
     if softcap is not None:
         logits = softcap * np.tanh(logits / softcap)
     logits = np.where(seen, logits + bias, -np.inf)

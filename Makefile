@@ -6,15 +6,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODELS := .cache/models
 PIP := $(BIN)/pip --disable-pip-version-check
+# Python keeps what it has compiled, or every process that a test starts would compile us anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint types unit zoo full portable pythons web web-test browser models site clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
 
-test: lint types web-test unit
+# Types of Python take one core, the page the other; what each of them says is shown when it has ended.
+GATHERED := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+test:
+	@$(MAKE) --no-print-directory -j2 $(GATHERED) types lint web-test
+	@$(MAKE) --no-print-directory unit
 
-lint: $(VENV)/tested
+lint: $(VENV)/tested web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m attention_atlas.page.hosts.typescript --check web/src/source/wire.ts
@@ -31,7 +37,7 @@ unit: $(VENV)/tested models web browser
 web: $(VENV)/tested
 	$(BIN)/python hatch_build.py
 
-web-test: $(VENV)/tested
+web-test: $(VENV)/tested web
 	$(BIN)/python hatch_build.py run check
 	$(BIN)/python hatch_build.py run test
 
@@ -53,9 +59,11 @@ full: $(VENV)/tested models web browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --full -m full
 
 # Other processors round otherwise: numbers must hold on one thread (as in make unit), on two, and
-# without new instructions. What starts processes or builds the page has no numbers of its own.
-NUMERIC := tests/store tests/layout tests/measure tests/models tests/page tests/record \
-	tests/test_demo.py --ignore tests/record/test_kill.py --ignore tests/page/test_build.py
+# without new instructions. What starts processes, serves or draws has no numbers of its own.
+NUMERIC := $(addprefix tests/,edits lab layout measure models record store ways test_demo.py) \
+	$(patsubst %,tests/page/test_%.py,answers compare edges heads lab lab_models maps pictures tiles) \
+	$(patsubst %,--ignore tests/%.py,measure/test_commands record/test_foretell record/test_kill \
+	store/test_files store/test_other_systems)
 OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 \
 	ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem
 

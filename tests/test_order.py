@@ -8,6 +8,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,15 +58,18 @@ def nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield from nodes(child)
 
 
-def imported(file: Path) -> Iterator[str]:
+@cache
+def imported(file: Path) -> frozenset[str]:
     """Every module that a file names in an import, inside functions too."""
+    names = set[str]()
     for node in nodes(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports say where they come from in full"
             assert node.module is not None
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)
 
 
 def ours(file: Path) -> set[str]:

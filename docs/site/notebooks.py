@@ -4,12 +4,12 @@ import base64
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
-
-import nbformat
-from nbclient import NotebookClient
+from typing import TYPE_CHECKING, Any
 
 from docs.site.source import ROOT, frame
+
+if TYPE_CHECKING:
+    import nbformat
 
 FOLDER = ROOT / "docs" / "notebooks"
 PATIENCE = 300  # seconds for one cell
@@ -33,11 +33,14 @@ def notebooks() -> list[Path]:
     return sorted(FOLDER.glob("*.ipynb"))
 
 
-def execute(path: Path, folder: Path, pages: bool = True) -> nbformat.NotebookNode:
+def execute(path: Path, folder: Path, pages: bool = True) -> "nbformat.NotebookNode":
     """Run a notebook whole, in a folder; returns it with its outputs.
 
     With `pages` every view that a cell shows is saved in `folder`/live. A cell that fails raises.
     """
+    import nbformat  # it takes seconds, and most of the site's parts do without
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     if pages:
         (folder / "live").mkdir(parents=True, exist_ok=True)
@@ -64,7 +67,7 @@ def write_notebooks(folder: Path) -> None:
             shutil.copytree(Path(place) / "live", folder / "live", dirs_exist_ok=True)
 
 
-def write_page(notebook: nbformat.NotebookNode, name: str, folder: Path) -> None:
+def write_page(notebook: "nbformat.NotebookNode", name: str, folder: Path) -> None:
     """Write a notebook that was run as a document, with its pictures beside it."""
     parts: list[str] = []
     for number, cell in enumerate(notebook.cells):

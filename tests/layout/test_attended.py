@@ -222,7 +222,7 @@ OTHER_MAPS = [
 def test_near_means_attended_and_the_papers_way_does_less(
     minilm: Dots, method: str, dims: int
 ) -> None:
-    if method == "tsne":  # two heads are enough of the slower one
+    if (method, dims) != ("umap", 3):  # two heads are enough of what is slower or runs often
         minilm = Dots(minilm.queries[:2], minilm.keys[:2], minilm.tokens)
     sight = sight_of(minilm)
     points = start_of(minilm)
@@ -242,6 +242,7 @@ def test_near_means_attended_and_the_papers_way_does_less(
 
 
 def test_heads_together_are_as_good_as_alone(minilm: Dots) -> None:
+    minilm = Dots(minilm.queries[:2], minilm.keys[:2], minilm.tokens)
     sight, points = sight_of(minilm), start_of(minilm)
     together = lay_out(points, "umap", 2, graph_of(minilm, sight))
     alone = Dots(minilm.queries[1:2], minilm.keys[1:2], minilm.tokens)

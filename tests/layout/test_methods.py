@@ -103,13 +103,20 @@ def test_attraction_is_the_sum_over_ties(near: Neighbours) -> None:
     assert off <= 2 * terms * unit() * sizes.max()
 
 
-@pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.parametrize("method", METHODS)
-class TestEveryLayout:
+# What moves points by many steps takes as long in three dimensions and goes the same way.
+WAYS = [
+    pytest.param(method, dims, marks=pytest.mark.full if dims == 3 and method != "pca" else ())
+    for method in METHODS
+    for dims in (2, 3)
+]
+
+
+@pytest.mark.parametrize(("method", "dims"), WAYS)
+class TestWhatALayoutKeeps:
     def test_repeats_and_does_not_depend_on_the_heads_beside(
         self, points: Tensor, method: str, dims: int
     ) -> None:
-        some = points[:, ::4]
+        some = points[:2, ::4]
         near = find_neighbours(some, 90)
         together = lay_out(some, method, dims, near, seed=3)
         assert torch.equal(together, lay_out(some, method, dims, near, seed=3))
@@ -133,6 +140,10 @@ class TestEveryLayout:
         share = (label[nearest] == label[:, None]).float().mean()
         assert share > (0.5 if method == "pca" else 0.99)
 
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("method", METHODS)
+class TestEveryLayout:
     @pytest.mark.parametrize("count", [2, 3, 8, 40])
     def test_lays_out_fewer_points_than_neighbours(
         self, count: int, method: str, dims: int

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 from torch import Tensor
+from transformers import GPT2Config, GPT2Model
 
 import attention_atlas as aa
 from attention_atlas.atlas import Atlas
@@ -18,6 +19,7 @@ from attention_atlas.layout.methods import lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
 from attention_atlas.layout.place import Known, place
 from attention_atlas.layout.rest import HeadMap, place_head, place_rest
+from attention_atlas.models.load import load
 from attention_atlas.names.errors import PickError
 from attention_atlas.store import files
 from attention_atlas.store.all_places import all_places_path, is_placed, map_digest, read_all_places
@@ -29,8 +31,13 @@ HEAD = "L1H2"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two layers of three heads with random weights: all of them are laid out by each test."""
+    torch.manual_seed(0)
+    tokenizer = load("builtin:gpt").tokenizer
+    config = GPT2Config(vocab_size=len(tokenizer), n_embd=48, n_layer=2, n_head=3)
     path = tmp_path_factory.mktemp("rest") / "x.atlas"
-    aa.capture("builtin:gpt", sentences()[:25], path=path, progress=False)
+    model = GPT2Model(config).eval()
+    aa.capture(model, sentences()[:25], tokenizer=tokenizer, path=path, progress=False)
     return path
 
 

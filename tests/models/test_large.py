@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import peft
 import pytest
 import transformers
 
@@ -32,6 +31,8 @@ def llama(tmp_path: Path, make_tokenizer: Any) -> Path:
 @pytest.fixture
 def adapter(tmp_path: Path, llama: Path) -> Path:
     """A folder with a LoRA adapter that changes queries and keys a lot."""
+    import peft  # it takes seconds, and most tests here do without
+
     base = transformers.LlamaForCausalLM.from_pretrained(llama)
     config = peft.LoraConfig(r=4, target_modules=["q_proj", "k_proj"], init_lora_weights=False)
     wrapped = peft.get_peft_model(base, config)
@@ -68,6 +69,8 @@ def test_a_model_with_layers_on_disk_is_captured_as_if_it_were_in_memory(
 def test_an_adapter_by_name_attends_as_a_model_with_the_adapter_merged_into_it(
     llama: Path, adapter: Path
 ) -> None:
+    import peft
+
     base = transformers.LlamaForCausalLM.from_pretrained(llama)
     merged: Any = peft.PeftModel.from_pretrained(base, adapter).merge_and_unload()
     tokenizer = load(llama, device="cpu").tokenizer

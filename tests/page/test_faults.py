@@ -34,7 +34,7 @@ from tests import planted
 
 PATIENCE = 180.0
 SERVE = """
-import sys, resource, time
+import sys, resource
 from pathlib import Path
 from attention_atlas.page.hosts import connections, launch, static_files
 from attention_atlas.layout import device, run
@@ -44,7 +44,8 @@ static_files.STATIC = Path(sys.argv[1])
 connections.SLOWEST_REQUEST = float(sys.argv[2])
 device.POINTS_AT_ONCE = 1  # a chunk for each head
 real = run.make_chunk
-run.make_chunk = lambda *asked: time.sleep(0.5) or real(*asked)  # so that it can be interrupted
+# A chunk waits for a line, so that a test knows how far the map is; without a writer none waits.
+run.make_chunk = lambda *asked: (sys.stdin.readline(), real(*asked))[1]
 for limit, number in zip((resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE), sys.argv[3:5]):
     if int(number):
         resource.setrlimit(limit, (int(number), int(number)))
@@ -55,12 +56,18 @@ launch.serve(atlases, port=0, browser=False, say=lambda line: print(line, flush=
 
 @contextmanager
 def serving(
-    static: Path, *atlases: Path, slowest: float = 20, files: int = 0, largest: int = 0
+    static: Path,
+    *atlases: Path,
+    slowest: float = 20,
+    files: int = 0,
+    largest: int = 0,
+    stdin: int = subprocess.DEVNULL,
 ) -> "Iterator[tuple[str, subprocess.Popen[str]]]":
     """A server as a process of its own: its link, and the process.
 
     files    how many it may have open; 0: as many as this one
     largest  bytes that a file may have when it is written, as on a disk that is nearly full
+    stdin    each head of a map takes a line from it before it is computed; by default none waits
     """
     command = [
         sys.executable,
@@ -73,7 +80,7 @@ def serving(
         *map(str, atlases),
     ]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout is not None and process.stderr is not None
             line = process.stdout.readline()
@@ -125,18 +132,23 @@ def test_a_server_that_is_killed_finds_everything_when_it_starts_again(
     def progress(url: str) -> Any:
         return unpack(httpx.get(url + "api/progress", timeout=PATIENCE).content)
 
-    with serving(stand_in, atlas.path) as (url, process):
+    def let_through(process: "subprocess.Popen[str]", heads: int) -> None:
+        assert process.stdin is not None
+        process.stdin.write("go\n" * heads)
+        process.stdin.flush()
+
+    with serving(stand_in, atlas.path, stdin=subprocess.PIPE) as (url, process):
         httpx.post(url + "api/compute", json=body, timeout=PATIENCE)
-        done = until(lambda: progress(url)["done"])
+        let_through(process, 2)
+        until(lambda: progress(url)["done"] == 2)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert done < 5, "it was killed in the middle"
-    with serving(stand_in, atlas.path) as (url, _):
+    with serving(stand_in, atlas.path, stdin=subprocess.PIPE) as (url, process):
         about = unpack(httpx.get(url + "api/about", timeout=PATIENCE).content)
         assert about["maps"] == [] and len(about["inputs"]) == 4
         httpx.post(url + "api/compute", json=body, timeout=PATIENCE)
-        first = until(lambda: progress(url)["done"])
-        assert first >= done, "finished heads are not computed again"
+        until(lambda: progress(url)["done"] == 2)  # before any head is let through
+        let_through(process, 3)  # finished heads are not computed again: three are enough for five
         until(lambda: progress(url)["state"] == "done")
         assert httpx.get(url + "api/map/pca-2d/decoder", timeout=PATIENCE).status_code == 200
     left = {path.name for path in atlas.path.rglob("*.part*")}

@@ -22,10 +22,10 @@ def client(gpt: aa.Atlas, bert: aa.Atlas, seq2seq: aa.Atlas, stand_in: Path) -> 
 
 
 def test_hostile_requests_get_our_own_answers(client: TestClient) -> None:
-    """Five hundred of them; `python -m tests.page.hostile` sends more."""
-    counts = hostile.attack(client, random.Random(17), 500)
+    """Three hundred of them; `python -m tests.page.hostile` sends more."""
+    counts = hostile.attack(client, random.Random(17), 300)
     asked = {word for word, _ in counts}
     assert {f"GET {word}" for word in PACKETS} <= asked
     assert {f"POST {name}" for name in ACTIONS} <= asked
-    assert sum(count for (_, status), count in counts.items() if status == "200") > 50
+    assert sum(count for (_, status), count in counts.items() if status == "200") > 30
     assert client.get("/api/about").status_code == 200

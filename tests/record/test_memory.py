@@ -50,7 +50,11 @@ def fits_only(monkeypatch: pytest.MonkeyPatch, most: int, problem: BaseException
     return sizes
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
+@pytest.mark.parametrize(
+    "problem",
+    [PROBLEMS[0], *(pytest.param(problem, marks=pytest.mark.full) for problem in PROBLEMS[1:])],
+    ids=lambda problem: type(problem).__name__,
+)
 def test_a_batch_that_does_not_fit_runs_in_halves(
     problem: BaseException, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

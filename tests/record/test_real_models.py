@@ -90,10 +90,11 @@ def test_builtin_gpt_has_an_induction_head_and_a_previous_token_head() -> None:
     repeats = aa.capture("builtin:gpt", inputs, progress=False)
     text = aa.capture("builtin:gpt", TEXTS[:2], progress=False)
     induction, previous = {}, {}
+    repeat = np.arange(1, 49)
     for head in repeats.heads()["head"]:
         # Token 51 + i repeats token 1 + i; what followed that is token 2 + i.
         induction[head] = np.mean(
-            [repeats.weights(n, head)[51 + i, 2 + i] for n in range(4) for i in range(1, 49)]
+            [repeats.weights(n, head)[51 + repeat, 2 + repeat] for n in range(4)]
         )
         previous[head] = np.mean([np.diagonal(text.weights(n, head), -1).mean() for n in (0, 1)])
     assert max(induction.values()) > 0.8

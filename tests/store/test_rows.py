@@ -1,7 +1,7 @@
 """Are the weights that are read, in any heads, rows and columns, those of a plain softmax?"""
 
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,21 +120,25 @@ def manifest(layers: tuple[Layer, ...], shards: list[Shard], inputs: int) -> Man
 def terms(case: Case, n: int, m: int, dice: np.random.Generator) -> tuple[Any, Any]:
     """What is seen and what is added, (H, n, m), written out whole."""
     i, j = np.indices((n, m))
-    seen = {
-        "all": np.ones((n, m), bool), "causal": i >= j, "window": (i >= j) & (i - j <= 2),
-        "mask": dice.random((HEADS, n, m)) < 0.6,
-    }[case.seen]  # fmt: skip
-    values = dice.normal(size=(HEADS, n + m, m)).astype(np.float32)
-    bias = {
-        "": np.zeros((HEADS, n, m)), "columns": np.repeat(values[:, :1], n, axis=1),
-        "offsets": values[:, i - j + m - 1, 0], "dense": values[:, :n],
-    }[case.bias]  # fmt: skip
-    return np.broadcast_to(seen, (HEADS, n, m)), bias
+    seen: dict[str, Callable[[], Any]] = {
+        "all": lambda: np.ones((n, m), bool), "causal": lambda: i >= j,
+        "window": lambda: (i >= j) & (i - j <= 2),
+        "mask": lambda: dice.random((HEADS, n, m), np.float32) < 0.6,
+    }  # fmt: skip
+
+    def values(*shape: int) -> Any:
+        return dice.normal(size=(HEADS, *shape)).astype(np.float32)
+
+    bias: dict[str, Callable[[], Any]] = {
+        "": lambda: np.zeros((HEADS, n, m)), "columns": lambda: np.repeat(values(1, m), n, axis=1),
+        "offsets": lambda: values(n + m)[:, i - j + m - 1], "dense": lambda: values(n, m),
+    }  # fmt: skip
+    return np.broadcast_to(seen[case.seen](), (HEADS, n, m)), bias[case.bias]()
 
 
 def softmax(query: Any, key: Any, seen: Any, bias: Any, sink: Any, softcap: float | None) -> Floats:
     """Returns the weights (H, n, m) in float64."""
-    logits = np.einsum("hnd,hmd->hnm", query.astype(float), spread(key).astype(float)) * SCALE
+    logits = query.astype(float) @ spread(key).astype(float).swapaxes(-1, -2) * SCALE
     if softcap is not None:
         logits = softcap * np.tanh(logits / softcap)
     logits = np.where(seen, logits + bias, -np.inf)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.names.errors import PickError
@@ -33,6 +33,12 @@ Floats = npt.NDArray[np.float64]
 # One softmax, three of odd sizes in one input, more keys than queries, rows that see nothing.
 INPUTS = [[(530, 530)], [(130, 90), (300, 260), (41, 41)], [(300, 590)], [(590, 300)]]
 PICKED = [0, HEADS - 1]
+# Each sort of mask and of bias, a soft cap, a sink and stored weights; the other pairs are full.
+OFTEN = {2, 4, 5, 9, 10}
+LAYERS = [
+    pytest.param(layer, marks=() if layer in OFTEN else pytest.mark.full)
+    for layer in range(len(CASES))
+]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +73,7 @@ def mass_tolerance(atol: float, level: int) -> float:
     return count * (atol + count * unit())
 
 
-@pytest.mark.parametrize("layer", range(len(CASES)))
+@pytest.mark.parametrize("layer", LAYERS)
 def test_tiles_are_those_of_the_plain_softmax_at_every_level(made: Made, layer: int) -> None:
     for number, head in product(range(len(INPUTS)), PICKED):
         pyramid = made.atlas.pyramid(number, f"L{layer}H{head}")
@@ -81,7 +87,7 @@ def test_tiles_are_those_of_the_plain_softmax_at_every_level(made: Made, layer: 
             )
 
 
-@pytest.mark.parametrize("layer", range(len(CASES)))
+@pytest.mark.parametrize("layer", LAYERS)
 def test_the_exact_overview_has_the_sums_of_all_weights(made: Made, layer: int) -> None:
     for number, head in product(range(len(INPUTS)), PICKED):
         pyramid = made.atlas.pyramid(number, f"L{layer}H{head}")
@@ -101,7 +107,7 @@ def test_the_exact_overview_has_the_sums_of_all_weights(made: Made, layer: int) 
             assert overview.kept[level] == pytest.approx(kept, abs=2 * allowed)
 
 
-@pytest.mark.parametrize("layer", range(len(CASES)))
+@pytest.mark.parametrize("layer", LAYERS)
 def test_the_first_overview_is_made_of_every_16th_row(made: Made, layer: int) -> None:
     for number in range(len(INPUTS)):
         pyramid = made.atlas.pyramid(number, f"L{layer}H0")
@@ -109,17 +115,19 @@ def test_the_first_overview_is_made_of_every_16th_row(made: Made, layer: int) ->
         overview = pyramid.sampled
         side = 2**overview.level
         assert overview.step == min(16, side)
+        columns = np.arange(0, weights.shape[1], side)
+        strongest, mass = [], []
         for cell in range(len(overview.mass)):
             own = weights[cell * side : (cell + 1) * side]
             read = own[:: overview.step]
-            columns = range(0, weights.shape[1], side)
-            strongest = [read[:, at : at + side].max() for at in columns]
-            mass = [read[:, at : at + side].sum() * len(own) / len(read) for at in columns]
-            np.testing.assert_allclose(overview.strongest[cell], strongest, atol=made.atol)
-            slack = mass_tolerance(made.atol, overview.level)
-            np.testing.assert_allclose(overview.mass[cell], mass, atol=slack)
+            strongest.append(np.maximum.reduceat(read.max(0), columns))
+            mass.append(np.add.reduceat(read.sum(0), columns) * len(own) / len(read))
+        np.testing.assert_allclose(overview.strongest, strongest, atol=made.atol)
+        slack = mass_tolerance(made.atol, overview.level)
+        np.testing.assert_allclose(overview.mass, mass, atol=slack)
 
 
+@settings(max_examples=40)
 @given(layer=st.integers(0, len(CASES) - 1), number=st.integers(0, len(INPUTS) - 1),
        head=st.integers(0, HEADS - 1), data=st.data())  # fmt: skip
 def test_masses_of_a_level_add_up_and_a_strongest_is_the_largest_of_the_finer_level(
@@ -146,7 +154,7 @@ def test_masses_of_a_level_add_up_and_a_strongest_is_the_largest_of_the_finer_le
 # Keys taken out ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layer", range(len(CASES)))
+@pytest.mark.parametrize("layer", LAYERS)
 def test_rows_without_some_keys_are_softmaxes_over_the_others(made: Made, layer: int) -> None:
     gone = [0, 7, 64, 255]
     for number in range(len(INPUTS)):

@@ -33,7 +33,12 @@ def _check_room(page: Page, width: int) -> None:
     assert box is not None and box["width"] >= _SELECT
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 800), (1100, 700), (900, 700), (600, 700)])
+SIZES_BETWEEN = [
+    pytest.param(size, marks=pytest.mark.full) for size in ((1280, 800), (1100, 700), (900, 700))
+]
+
+
+@pytest.mark.parametrize("size", [(1440, 900), *SIZES_BETWEEN, (600, 700)])
 def test_nothing_in_the_top_bar_overlaps_or_is_cut_off(
     size: tuple[int, int], open_page: Callable[..., Page]
 ) -> None:

@@ -11,8 +11,8 @@ repeats on any device.
 import torch
 from torch import Tensor
 
-SIDES = {2: 26, 3: 9}  # nodes of the grid along each axis
-AROUND = 1.0  # steps of the grid: how far a node hears
+SIDES = {2: 20, 3: 9}  # nodes of the grid along each axis
+AROUND = 0.7  # steps of the grid: how far a node hears
 REACH = 1.0  # steps of the grid: how far a point is drawn
 STRICT = 45.0  # how much likeness counts against nearness
 SHIFTS = (0.7548776662, 0.5698402910, 0.3819660113)  # of the grid along each axis, each turn

@@ -8,22 +8,20 @@ seventy such passes. One kernel sums them all. Imported only where the weights a
 """
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 
+from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.row_sums import FIELDS, RowSums, even_shares, usual_numbers
-
-if TYPE_CHECKING:
-    from attention_atlas.measure.row_block import RowBlock
 
 MOST_KEYS = 512  # of a row at once
 _compiling = Lock()  # two threads would each compile the kernel
 
 
-def row_sums(block: "RowBlock") -> RowSums:
+def row_sums(block: RowBlock) -> RowSums:
     """Sum up the rows of a block whose weights, and products if any, are as they were computed."""
     weights: Any = block.weights
     seen: Any = block.seen
@@ -47,6 +45,15 @@ def row_sums(block: "RowBlock") -> RowSums:
             WIDE=wide, num_warps=max(1, wide // 128),
         )  # fmt: skip
     return RowSums(*sums)
+
+
+def compile_ahead(device: str) -> None:
+    """Compile the kernel of rows that are longer than half of MOST_KEYS, by a row of no weights."""
+    keys = torch.zeros(MOST_KEYS, device=device, dtype=torch.int64)
+    none = torch.zeros(MOST_KEYS, device=device, dtype=torch.bool)
+    weights: Any = torch.zeros(1, 1, MOST_KEYS, device=device)
+    tokens: Any = Keys(keys, none, none)  # type: ignore[arg-type]
+    row_sums(RowBlock(weights, keys[:1], none[None], tokens))  # type: ignore[arg-type]
 
 
 @triton.jit(do_not_specialize=["rows", "keys", "k_stride", "v_stride"])

@@ -2,9 +2,10 @@
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 """How are long rows searched on a CUDA device without sorting them?
 
-The largest numbers of a row are found by halving: a row stays in registers while the number that k
-others reach is searched among all floats, whose bits are in their order. The rank of a few numbers
-in a row is counted. Both read each row once. Imported only where the tensors are on CUDA.
+The largest numbers of a row are found by halving: a row stays in registers while a number that k of
+its groups reach is searched among all floats, whose bits are in their order; the few numbers that
+reach it are put in order. The rank of a few numbers in a row is counted. Both read each row once.
+Imported only where the tensors are on CUDA.
 """
 
 import torch
@@ -12,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+GROUPS = 256  # of a row; more than are searched for
 _PAIRS = 8192  # of a number of a row and a wanted one that are compared at once
 
 
@@ -21,15 +23,16 @@ def best_of_rows(
     """Find the k largest of each row, as `neighbours.largest` does."""
     heads, rows, columns = scores.shape
     scores = scores.contiguous()
-    value = torch.empty(heads, rows, k, device=scores.device)
-    column = torch.empty(heads, rows, k, dtype=torch.int32, device=scores.device)
-    wide = triton.next_power_of_2(columns)
+    room = triton.next_power_of_2(2 * k)
+    value = torch.full((heads, rows, room), -torch.inf, device=scores.device)
+    column = torch.zeros(heads, rows, room, dtype=torch.int32, device=scores.device)
+    wide = max(GROUPS, triton.next_power_of_2(columns))
     cost = scores.new_zeros(heads, columns) if less is None else less.contiguous()
     _best[(rows, heads)](
-        scores, cost, value, column, rows, columns, k, -rows if own is None else own, WIDE=wide,
-        num_warps=max(1, min(16, wide // 1024)), maxnreg=80,
+        scores, cost, value, column, rows, columns, k, room, -rows if own is None else own,
+        WIDE=wide, GROUPS=GROUPS, num_warps=max(1, min(16, wide // 1024)), maxnreg=80,
     )  # fmt: skip
-    value, order = value.sort(2, descending=True)
+    value, order = value.topk(k, 2)
     return value, column.long().gather(2, order)
 
 
@@ -45,8 +48,11 @@ def count_below(rows: Tensor, wanted: Tensor) -> Tensor:
     return counts
 
 
-@triton.jit(do_not_specialize=["rows", "columns", "k", "own"])  # compiling takes a second
-def _best(SCORES, COST, VALUE, COLUMN, rows, columns, k, own, WIDE: tl.constexpr):
+@triton.jit(do_not_specialize=["rows", "columns", "k", "room", "own"])  # compiling takes a second
+def _best(
+    SCORES, COST, VALUE, COLUMN, rows, columns, k, room, own,
+    WIDE: tl.constexpr, GROUPS: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64)
     at = head * rows + row
@@ -58,12 +64,22 @@ def _best(SCORES, COST, VALUE, COLUMN, rows, columns, k, own, WIDE: tl.constexpr
     bits = score.to(tl.int32, bitcast=True)
     key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # in the order of the floats
     key = tl.where(here, key, -0x80000000)  # below −∞
-    # the largest number that at least k reach lies from low to high
-    low = tl.min(key, 0)
-    high = tl.max(key, 0)
-    reach = tl.sum((key >= low).to(tl.int32), 0)
-    while (low < high) & (reach != k):
+    # At least k groups have a number that reaches `low`, so at least k numbers do, and few more.
+    top = tl.max(tl.reshape(key, [WIDE // GROUPS, GROUPS]), 0)  # neighbours in several groups
+    low = tl.min(top, 0)
+    high = tl.max(top, 0)
+    reach = tl.sum((top >= low).to(tl.int32), 0)
+    while (low < high) & (reach > k + k // 4):
         middle = (low | high) - ((low ^ high) >> 1)  # rounded up, without overflow
+        count = tl.sum((top >= middle).to(tl.int32), 0)
+        enough = count >= k
+        reach = tl.where(enough, count, reach)
+        low = tl.where(enough, middle, low)
+        high = tl.where(enough, high, middle - 1)
+    high = tl.max(top, 0)
+    reach = tl.sum((key >= low).to(tl.int32), 0)
+    while (low < high) & (reach > room):  # seldom: many numbers of one group are large
+        middle = (low | high) - ((low ^ high) >> 1)
         count = tl.sum((key >= middle).to(tl.int32), 0)
         enough = count >= k
         reach = tl.where(enough, count, reach)
@@ -71,12 +87,12 @@ def _best(SCORES, COST, VALUE, COLUMN, rows, columns, k, own, WIDE: tl.constexpr
         high = tl.where(enough, high, middle - 1)
     above = key > low
     equal = (key == low).to(tl.int32)
-    missing = k - tl.sum(above.to(tl.int32), 0)
+    missing = room - tl.sum(above.to(tl.int32), 0)
     taken = above | ((equal > 0) & (tl.cumsum(equal, 0) <= missing))
     place = tl.cumsum(taken.to(tl.int32), 0) - 1
     bits = tl.where(key < 0, key ^ 0x7FFFFFFF, key)  # the float again, so that one of them is kept
-    tl.store(VALUE + at * k + place, bits.to(tl.float32, bitcast=True), mask=taken)
-    tl.store(COLUMN + at * k + place, column, mask=taken)
+    tl.store(VALUE + at * room + place, bits.to(tl.float32, bitcast=True), mask=taken)
+    tl.store(COLUMN + at * room + place, column, mask=taken)
 
 
 @triton.jit(do_not_specialize=["columns", "k"])

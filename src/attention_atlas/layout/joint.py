@@ -26,6 +26,7 @@ from attention_atlas.names.errors import InputError
 
 PAIRS = 128  # queries and keys sampled for c; all pairs of them are used
 GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally
+TOGETHER = 8  # of the grid on a GPU, where a call on few numbers costs as much as one on many
 SEARCHES = 3  # times that the grid is moved where the best c is at its end
 
 
@@ -124,10 +125,11 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
     centre = equal
     for _ in range(SEARCHES):
         tried = centre * GRID.to(equal)[:, None]  # (grid, heads)
-        scores = torch.stack(
+        together = TOGETHER if queries.is_cuda else 1
+        scores = torch.cat(
             [
                 weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
-                for c2 in tried.square()[:, :, None, None]
+                for c2 in torch.split(tried.square()[:, :, None, None], together)
             ]
         )
         best = scores.argmax(0)
@@ -140,14 +142,16 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def weighted_correlation(square: Tensor, dot: Tensor) -> Tensor:
-    """Correlate minus distance with dot product (heads, pairs, pairs), near pairs first."""
+    """Correlate minus distance with dot product (…, heads, pairs, pairs), near pairs first."""
     distance = square.clamp_min(0).sqrt()
-    weight = torch.exp(-(distance / distance.mean((1, 2), keepdim=True).clamp_min(1e-12)).square())
-    weight = weight / weight.sum((1, 2), keepdim=True)
-    x = -distance + (weight * distance).sum((1, 2), keepdim=True)
-    y = dot - (weight * dot).sum((1, 2), keepdim=True)
-    spread = (weight * x * x).sum((1, 2)) * (weight * y * y).sum((1, 2))
-    return (weight * x * y).sum((1, 2)) / spread.clamp_min(1e-24).sqrt()
+    weight = torch.exp(
+        -(distance / distance.mean((-2, -1), keepdim=True).clamp_min(1e-12)).square()
+    )
+    weight = weight / weight.sum((-2, -1), keepdim=True)
+    x = -distance + (weight * distance).sum((-2, -1), keepdim=True)
+    y = dot - (weight * dot).sum((-2, -1), keepdim=True)
+    spread = (weight * x * x).sum((-2, -1)) * (weight * y * y).sum((-2, -1))
+    return (weight * x * y).sum((-2, -1)) / spread.clamp_min(1e-24).sqrt()
 
 
 def _peak(scores: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.measure.definition import Measure
+from attention_atlas.measure.dice import InputDice
 from attention_atlas.measure.kinds import COLUMNS
 from attention_atlas.measure.one_input import InputScores, measure_blocks
 from attention_atlas.measure.read_blocks import (
@@ -83,7 +84,7 @@ class InputMeter:
     ) -> InputScores:
         """Measure the heads of a stack; where memory does not suffice, in smaller blocks."""
         # The same shuffles for all layers, so that chance does not depend on how they are cut.
-        dice = np.random.default_rng([self.seed, number])
+        dice = InputDice(self.seed, number)
         blocks = stacked_blocks(stack, number, self.tokens, computing, self.seed)
         if self.aside is not None:
             layer = stack[0].stored.layer

@@ -223,12 +223,19 @@ class RowBlock:
         index = numbers(self.weights, len(order))[:, None]
         if self.first_seen is not None:  # then they go to the places from there on, round the end
             source = order[index, (self.columns - self.first_seen[:, None]) % len(self.columns)]
-            return self.of(self.weights[:, index, source])
+            return self._shuffled_as(self.weights[:, index, source])
         counts = self.columns  # their places, in order:
         places = self.xp.argsort(self.xp.where(self.seen, counts, counts + len(counts)), axis=1)
         source = self.xp.empty_like(order)
         source[index, places] = order
-        return self.of(self.weights[:, index, source])
+        return self._shuffled_as(self.weights[:, index, source])
+
+    def _shuffled_as(self, weights: Any) -> "RowBlock":
+        """Copy the block with shuffled weights of the same heads, which come of no products."""
+        other = self.of(weights)
+        object.__setattr__(other, "products", None)
+        object.__setattr__(other, "fused", self.fused)
+        return other
 
     def hide(self, values: Any) -> Any:
         """Set values (H, R, M) of keys that are not seen to zero, in place; returns them."""
@@ -251,7 +258,7 @@ class RowBlock:
         first = None if self.first_seen is None else self.first_seen[kept]
         return RowBlock(
             self.weights[:, kept], self.rows[kept], self.seen[kept], self.tokens, self.square,
-            query, whole=self.whole, first_seen=first,
+            query, whole=self.whole, first_seen=first, fused=self.fused,
         )  # fmt: skip
 
     def of(self, weights: Any) -> "RowBlock":

@@ -107,7 +107,8 @@ class StoredLayer:
         n, m = self.size(input)
         rows = np.arange(n) if rows is None else rows
         blocks = self._blocks(input)
-        if len(blocks) == 1 and self._fits(len(heads), len(rows), m):
+        together = self._sharing(heads)
+        if len(blocks) == 1 and self._fits(len(heads), len(rows), m, together):
             full = self._block(blocks.start, heads, rows)
             return full if columns is None else full[:, :, columns]
         columns = np.arange(m) if columns is None else columns
@@ -117,7 +118,7 @@ class StoredLayer:
             column_places = np.flatnonzero((columns >= keys.start) & (columns < keys.stop))
             if not column_places.size:
                 continue
-            for head_places, row_places in self._chunks(len(heads), inside, len(keys)):
+            for head_places, row_places in self._chunks(len(heads), inside, len(keys), together):
                 chunk = self._block(block, heads[head_places], rows[row_places] - queries.start)
                 chunk = chunk[:, :, columns[column_places] - keys.start]
                 weights[np.ix_(head_places, row_places, column_places)] = chunk
@@ -263,15 +264,28 @@ class StoredLayer:
         ):
             yield block, range(n0, n1), range(m0, m1)
 
-    def _fits(self, heads: int, rows: int, m: int) -> bool:
-        return heads * rows > 0 and heads * max(rows, self.layer.width) * m <= LARGEST
+    def _sharing(self, heads: Ints) -> int:
+        """Return how many heads share their keys, where all are asked for: they are not copied."""
+        every = np.array_equal(heads, np.arange(self.layer.heads))
+        return self.layer.heads // self.layer.groups if every else 1
 
-    def _chunks(self, heads: int, rows: Ints, m: int) -> Iterator[tuple[Ints, Ints]]:
-        """Yield places of heads and rows (in what was asked for) that fit into memory together."""
+    def _fits(self, heads: int, rows: int, m: int, together: int = 1) -> bool:
+        width = -(-self.layer.width // together)
+        return heads * rows > 0 and heads * max(rows, width) * m <= LARGEST
+
+    def _chunks(
+        self, heads: int, rows: Ints, m: int, together: int = 1
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield places of heads and rows (in what was asked for) that fit into memory together.
+
+        together  so many heads share their keys; they stay in one piece
+        """
         if not heads or not rows.size:
             return
-        tall = max(1, LARGEST // max(1, m))
-        wide = max(1, LARGEST // max(1, max(min(tall, len(rows)), self.layer.width) * m))
+        tall = max(1, LARGEST // max(1, m * together))
+        width = -(-self.layer.width // together)
+        wide = max(1, LARGEST // max(1, max(min(tall, len(rows)), width) * m))
+        wide = max(1, wide // together) * together
         for head in range(0, heads, wide):
             for row in range(0, len(rows), tall):
                 yield np.arange(head, min(head + wide, heads)), rows[row : row + tall]

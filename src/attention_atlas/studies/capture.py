@@ -4,7 +4,9 @@ With `vectors="all"` the atlas keeps everything and is measured when asked for. 
 is measured while its vectors are in memory, and only a sample of them, or none, is written.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +40,13 @@ class WhileCapturing:
 
     work: str = f"{__name__}:run_measured"
 
+    def get_ready(self, device: str) -> None:
+        """Compile the kernel of measures while the model is tried, where it runs on a GPU."""
+        from attention_atlas.measure.read_blocks import Computing
+
+        if Computing(device).fused:
+            Thread(target=_compile, args=(device,), daemon=True).start()
+
     def finish(self, atlas: StoredAtlas, scores: "Journal") -> None:
         """Write the scores of an atlas from those of its shards."""
         from attention_atlas.measure.join import join
@@ -65,6 +74,13 @@ class WhileCapturing:
         options = {"seed": seed, "inputs": len(atlas), **drawn}
         made = Scores(pd.DataFrame(rows), pd.DataFrame(kinds), words, options)
         write_scores(atlas.path, atlas.manifest, made)
+
+
+def _compile(device: str) -> None:
+    from attention_atlas.measure.fused_sums import compile_ahead
+
+    with suppress(Exception):  # if it cannot be compiled, measuring says so
+        compile_ahead(device)
 
 
 def run_measured(asked: "Mapping[str, Any]") -> "dict[str, Contents]":

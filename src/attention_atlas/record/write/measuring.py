@@ -24,6 +24,9 @@ class Measuring(Protocol):
         scores    those of all its inputs
         """
 
+    def get_ready(self, device: str) -> None:
+        """Start what takes time before the first shard on a device can be measured."""
+
     def finish(self, atlas: StoredAtlas, scores: Journal) -> None:
         """Write the scores of an atlas from those of its shards."""
 

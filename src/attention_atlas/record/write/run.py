@@ -60,6 +60,8 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
         return
     if engine.apart:
         refuse_objects(request.loading, corpus)
+    elif request.measuring is not None and request.capturing.vectors != ALL:
+        request.measuring.get_ready(corpus.loaded.model.device.type)
     planned = make_plan(corpus, request.capturing, request.loading, request.edits)
     planned = replace(planned, plan=_with_kept(planned, corpus))
     forecast = foretell(planned, corpus)

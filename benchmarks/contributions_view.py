@@ -21,7 +21,7 @@ from attention_atlas.page.hosts.figure import find_browser
 from attention_atlas.page.hosts.launch import start
 from attention_atlas.page.live.answers import Answers
 
-TURNS = 11
+TURNS = 9
 QUIET, SECOND = 500, 1000  # milliseconds
 # The clock of the page, at the last stroke of any canvas.
 WATCH = """

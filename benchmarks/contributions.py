@@ -3,8 +3,9 @@
 The shape of GPT-2 (random weights), one text of 128 tokens: what a page asks for when the switch is
 turned, all sides in turns, no answer kept. Seconds of the processor, not of the clock, so that
 other work on the machine counts little. `turned` is a switch turned while weights are on screen, so
-that the layers' weights are kept; `opened` is a link that opens on contributions. And what output
-projections cost a capture.
+that the layers' weights are kept; `foreseen` is the same a moment later, when the server has made
+what contributions need; `opened` is a link that opens on contributions. Then what a person waits
+for, by the clock, in Chromium (`contributions_view.py`). And what projections cost a capture.
 """
 
 import statistics
@@ -18,6 +19,7 @@ import transformers as hf
 
 import attention_atlas as aa
 from attention_atlas.page.live.answers import make_answers
+from benchmarks.contributions_view import measure
 from benchmarks.machine import about
 
 ROUNDS = 9
@@ -38,18 +40,20 @@ def turns(sides: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in took.items()}
 
 
-def answer(atlas: aa.Atlas, path: str, kept: bool = False) -> Callable[[], Any]:
+def answer(atlas: aa.Atlas, path: str, state: str = "opened") -> Callable[[], Any]:
     """A request to a server that has read the projections but kept no answer.
 
-    kept  the weights of the layers were read before, as by a page that shows them
+    state  "opened": nothing is kept; "turned": the weights of the layers, which a page shows;
+           "foreseen": what contributions need of them, too
     """
     answers = make_answers([atlas])[0]
     grown = vars(answers.session.subject)
 
     def ask() -> None:
         answers._forget()
-        grown["_moved"].clear()
-        if not kept:
+        if state != "foreseen":
+            grown["_moved"].clear()
+        if state == "opened":
             grown["_recent"]._kept.clear()
         answers.packet(path)
 
@@ -59,11 +63,12 @@ def answer(atlas: aa.Atlas, path: str, kept: bool = False) -> Callable[[], Any]:
 
 def main() -> None:
     torch.manual_seed(0)
-    config = hf.GPT2Config(vocab_size=500, n_positions=256)
+    config = hf.GPT2Config(vocab_size=500, n_positions=256, bos_token_id=0, eos_token_id=0)
     model = hf.GPT2LMHeadModel(config).eval()
     inputs = [{"input_ids": torch.randint(0, 500, (1, 128))} for _ in range(4)]
     atlas = aa.capture(model, inputs, progress=False)
-    atlas.output.projection("decoder", 0)
+    for layer in range(config.n_layer):
+        _ = atlas.output.projection("decoder", layer).products
     print(about())
     for title, path in {
         "all layers (edges/0/decoder)": "edges/0/decoder",
@@ -73,9 +78,10 @@ def main() -> None:
         sides = {
             "weights": answer(atlas, path),
             **{
-                f"{how}, {state}": answer(atlas, f"as/{how}/-/{path}", state == "turned")
+                f"{how}, {state}": answer(atlas, f"as/{how}/-/{path}", state)
                 for how in ("moved", "contribution")
-                for state in ("turned", "opened")
+                for state in ("turned", "foreseen", "opened")
+                if (how, state) != ("moved", "foreseen")
             },
         }
         for work in sides.values():
@@ -84,6 +90,8 @@ def main() -> None:
         for name, seconds in took.items():
             times = seconds / took["weights"]
             print(f"{title:32} {name:24} {1000 * seconds:7.1f} ms {times:6.2f} ×")
+    for row in measure(atlas):
+        print(row, flush=True)
     many = [{"input_ids": torch.randint(0, 500, (1, 32))} for _ in range(64)]
     captures = turns({
         "none": lambda: aa.capture(model, many, progress=False, projections="none"),

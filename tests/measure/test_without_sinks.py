@@ -1,5 +1,6 @@
 """Scores without sinks are those of plain loops over weights without the same keys."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import attention_atlas as aa
 from attention_atlas.cli.app import app
 from attention_atlas.measure.measures import MEASURES
 from attention_atlas.measure.read_blocks import Machine
+from attention_atlas.measure.report import write_report
 from attention_atlas.measure.run import measure_atlas
 from attention_atlas.measure.set_aside import set_aside
 from attention_atlas.measure.shards import Meter
+from attention_atlas.names.errors import InputError
 from attention_atlas.page.answers.sinks import sinks
 from tests import atlases
 from tests.measure import plain
@@ -149,6 +152,56 @@ def test_the_command_line_measures_and_lists_without_sinks(atlas: aa.Atlas, tmp_
     header, first, *_ = listed.stdout.splitlines()
     value = float(first.split(",")[header.split(",").index("entropy")])
     assert value == pytest.approx(atlas.heads(True)["entropy"][0])
+
+
+def test_a_comparison_and_its_lines_are_without_sinks(atlas: aa.Atlas, exact: aa.Atlas) -> None:
+    found = aa.compare(atlas, exact, keep=False, without_sinks=True)
+    assert "without the sinks of each input" in found.note
+    usual = aa.compare(atlas, exact, keep=False)
+    assert "sinks" not in usual.note
+    np.testing.assert_array_equal(found.divergence, usual.divergence)  # as the note says
+    entropy = found.lines("entropy").table()
+    expected = atlas.heads(True).set_index("head")["entropy"]
+    np.testing.assert_allclose(entropy.iloc[:, 0], expected.reindex(entropy.index))
+    assert (entropy.iloc[:, 0] > usual.lines("entropy").table().iloc[:, 0]).mean() > 0.5
+
+
+def test_some_shared_inputs_are_measured_without_sinks(atlas: aa.Atlas, tmp_path: Path) -> None:
+    """Of two texts that both atlases have, scores are those of an atlas of these two."""
+    few = aa.capture("builtin:gpt", TEXTS[:2], path=tmp_path / "few.atlas", progress=False)
+    found = aa.compare(few, atlas, keep=False, without_sinks=True).lines("entropy").table()
+    # Two captures, whose vectors are each rounded to half precision.
+    np.testing.assert_allclose(found.iloc[:, 0], found.iloc[:, 1], atol=STORED)
+
+
+def test_a_report_says_that_sinks_are_left_out(atlas: aa.Atlas, tmp_path: Path) -> None:
+    pages = []
+    for option in ([], ["--without-sinks"]):
+        said = CliRunner().invoke(
+            app, ["report", str(atlas.path), str(tmp_path / "r.html"), *option]
+        )
+        assert said.exit_code == 0
+        pages.append((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "without the sinks of each input" not in pages[0]
+    assert "All weights are without the sinks of each input" in pages[1]
+    value = f"{atlas.heads(True)['entropy'][0]:.4g}"
+    assert f"L0H0: {value}" in pages[1] and f"L0H0: {value}" not in pages[0]
+
+
+def test_a_report_of_what_is_not_measured_says_what_to_do(tmp_path: Path) -> None:
+    fresh = aa.capture("builtin:gpt", TEXTS[0], path=tmp_path / "new.atlas", progress=False)
+    with pytest.raises(
+        InputError, match=r"not measured without sinks; .*new.atlas --without-sinks"
+    ):
+        write_report(fresh, tmp_path / "r.html", without_sinks=True)
+
+
+def test_the_command_line_compares_without_sinks(atlas: aa.Atlas, exact: aa.Atlas) -> None:
+    asked = ["compare", str(atlas.path), str(exact.path), "--json", "--without-sinks"]
+    said = CliRunner().invoke(app, asked)
+    assert (
+        said.exit_code == 0 and "without the sinks of each input" in json.loads(said.stdout)["note"]
+    )
 
 
 def test_shards_and_cores_change_nothing(atlas: aa.Atlas, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import pytest
 
 import attention_atlas as aa
 from attention_atlas.page.answers.comparison import pooled
+from attention_atlas.page.answers.sinks import sinks
+from attention_atlas.page.hosts.export import save_comparison
 from attention_atlas.page.live.answers import Answers, make_answers
 from attention_atlas.page.wire.packing import unpack
 from attention_atlas.store.reader import StoredAtlas
 from tests import atlases
-from tests.tolerance import reading_tolerance
+from tests.tolerance import STORED, reading_tolerance
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,31 @@ def test_statistics_and_importance_are_those_of_the_weights(served: list[Answers
         assert sum(one["counts"].values()) == 36
     assert told["counterparts"][0]["away"].shape == (36,)
     assert told["places"].shape == (72, 2)
+
+
+def test_importance_without_sinks_is_that_of_the_other_weights(served: list[Answers]) -> None:
+    told = unpack(served[1].packet("compare_without_sinks/0")[0])
+    assert "without the sinks of each input" in told["note"]
+    for one, answers in zip(told["models"], (served[1], served[0]), strict=True):
+        atlas = atlas_of(answers)
+        gone = [sink.position for sink in sinks(atlas, 0, atlas.towers[0].name).sinks]
+        assert gone or atlas.manifest.model == "builtin:bert"  # which has none here
+        largest = []
+        for head in one["heads"]:
+            left = atlas.weights(0, head).astype(float)
+            left[:, gone] = 0
+            largest.append((left / np.maximum(left.sum(1, keepdims=True), 1e-30)).max())
+        # What is left of a row is divided by its sum, which may be small.
+        assert one["importance"] == pytest.approx(largest, abs=STORED)
+
+
+def test_a_saved_comparison_opens_without_sinks(served: list[Answers], tmp_path: Path) -> None:
+    both = [atlas_of(answers) for answers in (served[1], served[0])]
+    save_comparison(tmp_path / "page.html", both, without_sinks=True)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for path in ("compare/0", "compare_without_sinks/0"):
+        assert f'data-path="{path}"' in page
+    assert '"withoutSinks": true' in page or '"withoutSinks":true' in page
 
 
 def test_reactions_are_the_weights_themselves_where_inputs_are_short(

@@ -57,7 +57,9 @@ def test_each_switch_shows_its_own_numbers(
     whole = np.stack([atlas.moved_norms(0, f"L{LAYER}H{head}")[row] for head in range(heads)])
     agree(page, heads * whole[1] / whole.sum())
     page.get_by_test_id("shown-contribution").click()
+    expect(page.get_by_test_id("value-weighted")).to_have_count(0)  # it would change nothing
     page.get_by_test_id("no-sinks").check()
+    expect(page.get_by_text("an even head), without sinks")).to_be_visible()
     found = [sink.position for sink in sinks(atlas, 0, atlas.towers[0].name).sinks]
     assert found
     left = atlas.moved_rows("contribution", found).rows(0, LAYER, None, [1], [row])[0, 0]
@@ -142,6 +144,34 @@ def test_a_heat_map_of_contributions_says_what_its_colours_mean(
     most = atlas.shape(0, LAYER)[0] * np.abs(atlas.contributions(0, HEAD)).max()
     expect(page.get_by_test_id("legend-name")).to_have_text("contribution (1: an even head)")
     expect(page.get_by_test_id("legend-most")).to_have_text(f"full colour at ±{most:.3f}")
+
+
+def test_each_view_says_what_blue_and_orange_mean(open_page: Callable[..., Page]) -> None:
+    page = open_page("gpt", f"heads={HEAD}&view=model&shown=contribution")
+    expect(page.get_by_text("orange: against it")).to_be_visible()
+    page = open_page("gpt", f"heads={HEAD}&view=read&shown=contribution")
+    legend = page.get_by_label("scale", exact=True)
+    expect(legend).to_contain_text("contribution (1: an even head)")
+    expect(legend).to_contain_text("against the layer's output −")
+    page.get_by_test_id("shown-weights").click()
+    expect(legend).not_to_contain_text("against")
+    expect(legend).to_contain_text("0")
+
+
+def test_shares_below_zero_have_a_colour_of_their_own_in_the_text(
+    open_page: Callable[..., Page], subjects: dict[str, Any]
+) -> None:
+    """The colour of a head, which weights have, may be like that of shares below zero."""
+    heads = subjects["gpt"].shape(0, LAYER)[0]
+    for head in range(heads):
+        page = open_page("gpt", f"heads=L{LAYER}H{head}&view=read&shown=contribution")
+        words = page.locator("[data-testid^=read-text-]").evaluate_all(
+            "all => all.map(one => [Number(one.dataset.weight), one.style.background])"
+        )
+        signs = {"43, 123, 186": 1, "225, 129, 44": -1}
+        for weight, colour in words:
+            found = [sign for rgb, sign in signs.items() if rgb in colour]
+            assert found == [-1 if weight < 0 else 1]
 
 
 def test_pointing_at_the_switch_asks_for_what_it_would_show(open_page: Callable[..., Page]) -> None:

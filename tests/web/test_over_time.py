@@ -46,6 +46,14 @@ def test_lines_of_heads_over_checkpoints_are_their_scores(
             eventually(page, lambda: told.inner_text().startswith("L2H1"))
             shown = [float(one) for one in told.inner_text().split(": ")[1].split(" → ")]
             np.testing.assert_allclose(shown, expected, atol=6e-4)
+        without = aa.compare(*atlases, without_sinks=True).lines("entropy").table().loc["L2H1"]
+        assert np.abs(without.to_numpy() - expected).max() > 0.01
+        page.get_by_test_id("no-sinks").check()
+        expect(page.get_by_test_id("compare-note")).to_contain_text("without the sinks")
+        page.get_by_test_id("line-L2H1").dispatch_event("pointerenter")
+        eventually(page, lambda: told.inner_text().startswith("L2H1"))
+        shown = [float(one) for one in told.inner_text().split(": ")[1].split(" → ")]
+        np.testing.assert_allclose(shown, without, atol=6e-4)
         changed = comparison.lines("entropy")
         assert changed.most_changed(1)[0][0] == "L2H1"
         page.get_by_test_id("line-L1H3").dispatch_event("click")

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apart, squares } from "../src/heads/compare";
+import { apart, ownName, squares } from "../src/heads/compare";
 import { bins, cells, column, distributed, figure, listed, range, summary } from "../src/heads/data";
 import { limitOf, within } from "../src/heads/only";
 import type { About, ComparedModels, HeadScores } from "../src/source/wire";
@@ -93,4 +93,13 @@ test("a limit of a score leaves the heads within it, and a text that is no limit
   expect(within(scores, [2, 1, 0], "margin>=0.3")).toEqual([1]);
   expect(within(scores, [2, 1, 0], "entropy<=0.95")).toEqual([1, 0]);
   expect(within(scores, [2, 1, 0], "nothing>=0.3")).toEqual([2, 1, 0]);
+});
+
+test("checkpoints of one model are told apart by their folders", () => {
+  expect(["gpt2 (step0.atlas)", "gpt2 (step1.atlas)", "gpt2"].map(ownName)).toEqual([
+    "step0.atlas",
+    "step1.atlas",
+    "gpt2",
+  ]);
+  expect(ownName("x (a-very-long-name-of-a-run.step-1000.atlas)")).toBe("a-very-l…p-1000.atlas");
 });

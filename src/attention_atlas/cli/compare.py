@@ -19,6 +19,10 @@ def compare(
         list[Path] | None, typer.Argument(metavar="[MORE...]", help="More atlases of them.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write page.html instead.")] = None,
+    without_sinks: Annotated[
+        bool,
+        typer.Option("--without-sinks", help="Kinds and scores without the sinks of each input."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare models on the same texts: importance, RI, kinds, heads that differ most."""
@@ -29,10 +33,10 @@ def compare(
     if save is not None:
         from attention_atlas.page.hosts.export import save_comparison
 
-        save_comparison(save, atlases)
+        save_comparison(save, atlases, without_sinks)
         print(save)
         return
-    comparison = make(*atlases)
+    comparison = make(*atlases, without_sinks=without_sinks)
     if as_json:
         print(json.dumps(_plain(comparison), indent=1, ensure_ascii=False))
         return

@@ -23,6 +23,9 @@ from attention_atlas.store.form import Ints
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
+_NO_SINKS = (
+    "; scores and kinds are without the sinks of each input, distances between heads with them"
+)
 INPUTS = 16  # shared inputs on which heads are compared
 
 
@@ -85,13 +88,17 @@ class ModelComparison:
 
 
 def compare(
-    first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0, keep: bool = True
-) -> ModelComparison:
-    """Compare atlases of the same texts; measures those that are not measured yet."""
+    first: StoredAtlas, second: StoredAtlas, *others: StoredAtlas, seed: int = 0, keep: bool = True,
+    without_sinks: bool = False,
+) -> ModelComparison:  # fmt: skip
+    """Compare atlases of the same texts; measures those that are not measured yet.
+
+    without_sinks  scores and kinds without the sinks of each input; distances are of all weights
+    """
     atlases = (first, second, *others)
     shared = shared_inputs(*atlases)
     measured = tuple(
-        _measured(atlas, {numbers[side] for numbers in shared}, keep)
+        _measured(atlas, {numbers[side] for numbers in shared}, keep, without_sinks)
         for side, atlas in enumerate(atlases)
     )
     names = _names(atlases)
@@ -100,7 +107,8 @@ def compare(
     return ModelComparison(
         names, _statistics(measured, names, "importance"),
         _statistics(measured, names, "importance-chosen"), _kinds(measured, names), measured,
-        tuple(shared), heads, divergence, not same, _note(atlases, len(shared), same),
+        tuple(shared), heads, divergence, not same,
+        _note(atlases, len(shared), same) + (_NO_SINKS if without_sinks else ""),
     )  # fmt: skip
 
 
@@ -128,11 +136,11 @@ def _texts(atlas: StoredAtlas) -> list[tuple[str, str]]:
     return [(str(text), second) for text, second in zip(frame["text"], seconds, strict=True)]
 
 
-def _measured(atlas: StoredAtlas, inputs: set[int], keep: bool) -> Scores:
+def _measured(atlas: StoredAtlas, inputs: set[int], keep: bool, without_sinks: bool) -> Scores:
     """Measure these inputs, or read the scores of the atlas where they are all of its inputs."""
     if len(inputs) == atlas.manifest.inputs:
-        return measure_atlas(atlas, progress=False, keep=keep)
-    return measure_some(atlas, inputs)
+        return measure_atlas(atlas, progress=False, keep=keep, without_sinks=without_sinks)
+    return measure_some(atlas, inputs, without_sinks=without_sinks)
 
 
 def _note(atlases: tuple[StoredAtlas, ...], shared: int, same: bool) -> str:

@@ -20,6 +20,10 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.scores import Scores
 
 _CELL = 16
+_NO_SINKS = (
+    " All weights are without the sinks of each input; what is left of a row is scaled to sum to "
+    "one."
+)
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; color: #1b1d21;
   background: #fcfcfd; padding: 0 1rem }
@@ -41,14 +45,16 @@ figcaption { font-size: 12px; max-width: 20rem } small { color: #5b5f66 }
 """
 
 
-def write_report(atlas: StoredAtlas, path: Path) -> None:
-    """Write the report of a measured atlas to a file."""
-    scores = atlas.scores()
+def write_report(atlas: StoredAtlas, path: Path, without_sinks: bool = False) -> None:
+    """Write the report of a measured atlas to a file; without the sinks of each input if asked."""
+    scores = atlas.scores(without_sinks)
     if scores is None:
+        how, option = (" without sinks", " --without-sinks") if without_sinks else ("", "")
         raise InputError(
-            f"{atlas.path.name} is not measured; run: attention-atlas measure {atlas.path.name}"
+            f"{atlas.path.name} is not measured{how}; run: attention-atlas measure "
+            f"{atlas.path.name}{option}"
         )
-    page = report(atlas, scores)
+    page = report(atlas, scores, without_sinks)
     write_whole(path, lambda part: _write(part, page))
 
 
@@ -56,12 +62,12 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def report(atlas: StoredAtlas, scores: Scores) -> str:
+def report(atlas: StoredAtlas, scores: Scores, without_sinks: bool = False) -> str:
     """Make the report of an atlas; returns its HTML."""
-    model = escape(atlas.manifest.model)
+    model, left_out = escape(atlas.manifest.model), _NO_SINKS if without_sinks else ""
     parts = [
         f"<h1>The heads of {model}</h1>",
-        f"<p>{atlas.manifest.inputs} inputs, {atlas.manifest.tokens} tokens.</p>",
+        f"<p>{atlas.manifest.inputs} inputs, {atlas.manifest.tokens} tokens.{left_out}</p>",
         "<h2>Importance</h2><p>The largest weight of each head, as in the study's Table 1; RI is "
         "its standard deviation over heads. A causal model's first row sees one key, so the second "
         "table leaves rows without a choice out.</p>",

@@ -147,9 +147,11 @@ def _kept(atlas: StoredAtlas, scores: Scores, without_sinks: bool) -> bool:
     return True
 
 
-def measure_some(atlas: StoredAtlas, inputs: set[int], seed: int = 0) -> Scores:
+def measure_some(
+    atlas: StoredAtlas, inputs: set[int], seed: int = 0, without_sinks: bool = False
+) -> Scores:
     """Measure some inputs of an atlas; the scores are not kept."""
-    return _made(Meter(atlas, seed=seed, only=inputs), False)
+    return _made(Meter(atlas, seed=seed, only=inputs, without_sinks=without_sinks), False)
 
 
 def _made(

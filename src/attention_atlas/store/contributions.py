@@ -61,19 +61,21 @@ def given_to_rows(moved: Float32, projection: LayerProjection) -> Given:
 def _by_products(rows: Float32, projection: LayerProjection) -> tuple[Float32, Float32]:
     """Return output @ projection.T (R, H·E) and ‖output‖² (R,) of what heads moved (R, H·E).
 
-    One product with the projection's own products, instead of one there and one back. Where heads
-    and bias nearly cancel, that loses digits, and the output itself is computed.
+    One product with the projection's own products, instead of one there and one back, as soon as
+    these pay. Where heads and bias nearly cancel, that loses digits, and the output itself is
+    computed.
     """
-    if projection.products is None:
+    products = projection.products_for(len(rows))
+    if products is None:
         return _by_output(rows, projection)
-    back = rows @ projection.products
+    back = rows @ products
     squares: Float32 = np.einsum("rd,rd->r", rows, back)
     sizes = squares
     if projection.bias is not None:
         along, bias = projection.bias_products
         sizes, squares = squares + bias, squares + 2 * (rows @ along) + bias
         back += along
-    parts = np.square(rows) @ np.diagonal(projection.products) + sizes
+    parts = np.square(rows) @ np.diagonal(products) + sizes
     lost = np.flatnonzero(squares <= np.float32(_CANCELS) * parts)
     if lost.size:
         back[lost], squares[lost] = _by_output(rows[lost], projection)

@@ -25,9 +25,11 @@ from attention_atlas.store.head_weights import without_keys
 from attention_atlas.store.manifest import Tower
 from attention_atlas.store.output import Output
 from attention_atlas.store.rows import LARGEST, Float32, indexes
+from attention_atlas.store.turns import Turns
 
 KEPT = 64_000_000  # bytes of layers' outputs that are kept
 HOW = (MOVED, CONTRIBUTION)
+Key = tuple[int, str, int, int]  # input, tower, layer, rows
 
 
 class Moving(Protocol):
@@ -61,10 +63,9 @@ class MovedRows:
         if how not in HOW:
             raise PickError(f"{how[:40]!r} is nothing that heads move; give {' or '.join(HOW)}")
         self.atlas, self.how, self.without = atlas, how, np.array(sorted(without), np.intp)
-        self._kept: LRUCache[tuple[int, str, int, int], Given] = LRUCache(
-            KEPT, getsizeof=lambda given: given.nbytes
-        )
+        self._kept: LRUCache[Key, Given] = LRUCache(KEPT, getsizeof=lambda given: given.nbytes)
         self._lock = threading.Lock()  # a server reads in several threads
+        self._turns = Turns()
 
     def rows(
         self,
@@ -93,7 +94,11 @@ class MovedRows:
                 weights = self._weights(input, layer, tower, wanted.tolist(), block.tolist())
                 part = norms(weights, values, projection, wanted.tolist(), group)
             else:
-                weights, given = self._given(input, layer, name, wanted, block, values)
+                given, whole = self._given(input, layer, name, block, values)
+                if whole is None:
+                    weights = self._weights(input, layer, tower, wanted.tolist(), block.tolist())
+                else:
+                    weights = whole if heads is None else whole[wanted]
                 times = count if by_heads else 1
                 part = contributions(weights, values, given, wanted.tolist(), group, times)
             parts.append(part if places is None else part[:, :, places])
@@ -101,6 +106,13 @@ class MovedRows:
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts, axis=1) if parts else empty
+
+    def foresee(self, input: int, layer: int, tower: str) -> None:
+        """Compute what a layer gives to all rows of an input, for contributions asked for later."""
+        count, n, m = self.atlas.shape(input, layer, tower)
+        values = self.atlas.layer_values(input, layer, tower)
+        for block in _blocks(np.arange(n), count, m):
+            self._given(input, layer, tower, block, values)
 
     def _weights(
         self, input: int, layer: int, tower: str | None, heads: Sequence[int], rows: Sequence[int]
@@ -114,24 +126,22 @@ class MovedRows:
         return np.stack([without_keys(head, self.without, sink) for head in weights])
 
     def _given(
-        self, input: int, layer: int, tower: str, heads: np.ndarray, rows: np.ndarray,
-        values: Float32,
-    ) -> tuple[Float32, Given]:  # fmt: skip
-        """Return the weights of some heads, and what the layer gives to these rows."""
-        numbers = heads.tolist()
+        self, input: int, layer: int, tower: str, rows: np.ndarray, values: Float32
+    ) -> tuple[Given, Float32 | None]:
+        """Return what the layer gives to these rows, and all its weights if they were read."""
         key = (input, tower, layer, hash(rows.tobytes()))
-        with self._lock:
-            given = self._kept.get(key)
-        if given is not None:
-            return self._weights(input, layer, tower, numbers, rows.tolist()), given
-        every = self.atlas.shape(input, layer, tower)[0]
-        weights = self._weights(input, layer, tower, range(every), rows.tolist())
-        given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
-        if given.nbytes <= KEPT:
+        with self._turns.of(key):
             with self._lock:
-                self._kept[key] = given
-        same = numbers == list(range(every))
-        return (weights if same else weights[heads]), given
+                given = self._kept.get(key)
+            if given is not None:
+                return given, None
+            every = range(self.atlas.shape(input, layer, tower)[0])
+            weights = self._weights(input, layer, tower, every, rows.tolist())
+            given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
+            if given.nbytes <= KEPT:
+                with self._lock:
+                    self._kept[key] = given
+        return given, weights
 
 
 def _blocks(rows: np.ndarray, heads: int, m: int) -> Iterator[np.ndarray]:

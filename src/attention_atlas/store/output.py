@@ -21,7 +21,7 @@ PickError with one sentence.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class LayerProjection:
     bias: Float32 | None  # (width,)
     gain: Float32 | None = None  # (width,) of a norm or scale after the projection
     after: str = ""  # "", "rms", "layer" or "scale": what stands there
+    _passed: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
 
     @property
     def flat(self) -> Float32:
@@ -61,6 +62,17 @@ class LayerProjection:
         flat = self.flat
         small = len(flat) <= min(_WIDEST, 2 * flat.shape[1])
         return flat @ flat.T if small else None
+
+    def products_for(self, rows: int) -> Float32 | None:
+        """Get the products for so many rows; None as long as making them costs more than it saves.
+
+        A row costs width products a row of the matrix to the output and as many back; with the
+        products, as many as the matrix has rows.
+        """
+        high, width = self.flat.shape
+        self._passed[0] += rows
+        saved = self._passed[0] * (2 * width - high)
+        return self.products if "products" in vars(self) or saved >= high * width else None
 
     @cached_property
     def bias_products(self) -> tuple[Float32, np.float32]:

@@ -17,6 +17,12 @@ export function squares(heads: readonly string[]): Square[] {
   });
 }
 
+/** Get a name that fits: of checkpoints of one model, their folders in brackets tell them apart. */
+export function ownName(name: string): string {
+  const own = /\(([^()]+)\)$/.exec(name)?.[1] ?? name;
+  return own.length > 22 ? `${own.slice(0, 8)}…${own.slice(-12)}` : own;
+}
+
 export interface Match {
   head: string;
   nearest: string;

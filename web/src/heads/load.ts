@@ -1,5 +1,5 @@
 // Which scores of heads are shown: with or without the sinks of each input?
-import type { HeadCard, HeadScores } from "../source/wire";
+import type { ComparedModels, HeadCard, HeadScores } from "../source/wire";
 import type { Store } from "../desk/store";
 
 export interface Loaded<T> {
@@ -15,6 +15,10 @@ export const loadScores = (store: Store, withoutSinks: boolean): Promise<Loaded<
 /** Load the card of a head in the same way. */
 export const loadCard = (store: Store, head: string, withoutSinks: boolean): Promise<Loaded<HeadCard>> =>
   either(withoutSinks && (() => store.ask("card_without_sinks", head)), () => store.ask("card", head));
+
+/** Load a comparison of models in the same way. */
+export const loadComparison = (store: Store, which: string, withoutSinks: boolean): Promise<Loaded<ComparedModels>> =>
+  either(withoutSinks && (() => store.ask("compare_without_sinks", which)), () => store.ask("compare", which));
 
 async function either<T>(first: false | (() => Promise<T>), second: () => Promise<T>): Promise<Loaded<T>> {
   if (!first) return { answer: await second(), why: "" };

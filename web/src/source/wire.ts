@@ -676,7 +676,11 @@ export interface Counterparts {
   same: Grid<Float32Array> | null;
 }
 
-/** `compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs. */
+/**
+ * `compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs.
+ *
+ * `compare_without_sinks/{k,…}`: the same, scores and kinds without the sinks of each input.
+ */
 export interface ComparedModels {
   models: Compared[];
   counterparts: Counterparts[];
@@ -931,6 +935,7 @@ export interface Answers {
   card: HeadCard;
   card_without_sinks: HeadCard;
   compare: ComparedModels;
+  compare_without_sinks: ComparedModels;
   reaction: Reaction;
 }
 
@@ -981,6 +986,7 @@ export const MISSING = {
   "card": "what heads do; open the atlas with attention-atlas serve",
   "card_without_sinks": "scores without sinks; measure the atlas before it is saved: attention-atlas measure --without-sinks",
   "compare": "these models; open the atlas with attention-atlas serve",
+  "compare_without_sinks": "scores without sinks; measure the atlas before it is saved: attention-atlas measure --without-sinks",
   "reaction": "these models; open the atlas with attention-atlas serve",
 } as const;
 

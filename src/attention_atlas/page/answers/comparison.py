@@ -36,21 +36,22 @@ _LABEL = 60  # characters of an input's label
 _comparing = Lock()  # two pages may ask for the same comparison at once
 
 
-def comparison(session: Session, which: str) -> wire.ComparedModels:
+def comparison(session: Session, which: str, without_sinks: bool = False) -> wire.ComparedModels:
     """Compare models for a page; refuse what would take too long."""
     atlases, ways = _chosen(session, which)
     shared = shared_inputs(*atlases)
     for atlas in atlases:
-        _refuse_large(atlas, len(shared))
-    return compared(atlases, ways, keep=False)
+        _refuse_large(atlas, len(shared), without_sinks)
+    return compared(atlases, ways, keep=False, without_sinks=without_sinks)
 
 
 def compared(
-    atlases: Sequence[StoredAtlas], ways: Sequence[str], keep: bool = True
-) -> wire.ComparedModels:
+    atlases: Sequence[StoredAtlas], ways: Sequence[str], keep: bool = True,
+    without_sinks: bool = False,
+) -> wire.ComparedModels:  # fmt: skip
     """Compare atlases, however long it takes; `keep` says whether new scores are written."""
     with _comparing:
-        result = compare(*atlases, keep=keep)
+        result = compare(*atlases, keep=keep, without_sinks=without_sinks)
     models = [
         _compared(result, number, [str(name) for name in atlas.heads()["head"]], way)
         for number, (atlas, way) in enumerate(zip(atlases, ways, strict=True))
@@ -125,15 +126,16 @@ def _bare(subject: Subject) -> StoredAtlas:
     return subject.base if isinstance(subject, Grown) else subject
 
 
-def _refuse_large(atlas: StoredAtlas, shared: int) -> None:
+def _refuse_large(atlas: StoredAtlas, shared: int, without_sinks: bool) -> None:
     """Refuse an atlas that would take too long to measure while a person waits."""
-    if shared == atlas.manifest.inputs and known_scores(atlas) is not None:
+    if shared == atlas.manifest.inputs and known_scores(atlas, without_sinks) is not None:
         return
     heads = sum(layer.heads for tower in atlas.towers for layer in tower.layers)
     if heads * shared > SMALL:
+        option = " --without-sinks" if without_sinks else ""
         raise PickError(
             f"{atlas.path.name} is not measured on these {shared} inputs; run: attention-atlas "
-            f"measure {atlas.path.name}, on atlases of the same texts"
+            f"measure {atlas.path.name}{option}, on atlases of the same texts"
         )
 
 

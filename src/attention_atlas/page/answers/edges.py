@@ -8,7 +8,7 @@ keeps small weights precise, which may be all that is left when tokens are hidde
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.page.answers.subject import Weighted, Windowed
 from attention_atlas.page.wire.constants import LARGEST_ANSWER, UNIT
 from attention_atlas.page.wire.text import Edges
+from attention_atlas.store.cores import each
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import LARGEST, Float32
 
@@ -31,7 +32,7 @@ Ints = npt.NDArray[np.unsignedinteger]
 def make_edges(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], of: int = 0
 ) -> Edges:
-    """Return the links of some layers of an input; memory holds a part of one layer at a time.
+    """Return the links of some layers of an input; each core holds a part of one layer at a time.
 
     of  number of layers that share the budget, if more than these
     """
@@ -82,15 +83,19 @@ def window_edges(subject: Windowed, input: int, tower: str, layer: Layer, window
 def _whole(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], rounded: bool
 ) -> Edges:
-    shapes, sums = [subject.shape(input, layer, tower) for layer in layers], []
+    shapes = [subject.shape(input, layer, tower) for layer in layers]
     shares = shown_of(subject) != "weights"
     ends, k = np.cumsum([heads * n for heads, n, _ in shapes]), max(shape[2] for shape in shapes)
     weight = np.zeros((ends[-1], k), np.uint16 if rounded else np.float32)
-    for layer, end, (heads, n, m) in zip(layers, ends.tolist(), shapes, strict=True):
-        whole = subject.rows(input, layer, tower).reshape(-1, m)
-        if not shares:
-            sums.append(whole.sum(axis=1))
-        weight[end - heads * n : end, :m] = _roots(whole) if rounded else whole
+
+    def fill(place: int) -> Float32:
+        """Write the numbers of a layer, and return the sums of its rows (R,)."""
+        heads, n, m = shapes[place]
+        whole = subject.rows(input, layers[place], tower).reshape(-1, m)
+        weight[ends[place] - heads * n : ends[place], :m] = _roots(whole) if rounded else whole
+        return np.zeros(0, np.float32) if shares else whole.sum(axis=1)
+
+    sums = each(fill, range(len(layers)))
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
         np.zeros(len(weight), np.uint16),
@@ -100,11 +105,18 @@ def _whole(
 
 def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int], k: int) -> Edges:
     shapes, signed = [subject.shape(input, layer, tower) for layer in layers], is_signed(subject)
-    parts = [
-        top_k(subject.rows(input, layer, tower, heads, rows).reshape(-1, shape[2]), k, signed)
+    wanted = [
+        (layer, *part)
         for layer, shape in zip(layers, shapes, strict=True)
-        for heads, rows in _parts(*shape)
+        for part in _parts(*shape)
     ]
+
+    def strongest(part: tuple[int, range, range]) -> tuple[npt.NDArray[Any], ...]:
+        layer, heads, rows = part
+        found = subject.rows(input, layer, tower, heads, rows)
+        return top_k(found.reshape(-1, found.shape[2]), k, signed)
+
+    parts = each(strongest, wanted)
     index, weight, rest, total = (np.concatenate(column) for column in zip(*parts, strict=True))
     widest = max(shape[2] for shape in shapes)
     return Edges(

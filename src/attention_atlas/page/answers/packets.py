@@ -168,6 +168,10 @@ _ROWS = [
         "compare/{which}", ComparedModels, comparison, missing=_MODELS, of="session", slow=True
     ),
     Packet(
+        "compare_without_sinks/{which}", ComparedModels, partial(comparison, without_sinks=True),
+        missing=_NO_SINKS, of="session", slow=True,
+    ),
+    Packet(
         "reaction/{which}/{place:int}", Reaction, reaction, missing=_MODELS, of="session",
         slow=True,
     ),

@@ -6,12 +6,14 @@ same softmaxes again.
 
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from cachetools import LRUCache
 
 from attention_atlas.page.answers.subject import Weighted
 from attention_atlas.store.rows import Float32, indexes
+from attention_atlas.store.turns import Turns
 
 KEPT = 64_000_000  # bytes of weights that are kept
 
@@ -23,7 +25,7 @@ class RecentLayers:
 
     def __init__(self) -> None:
         self._kept: LRUCache[Layer, Float32] = LRUCache(KEPT, getsizeof=lambda rows: rows.nbytes)
-        self._lock = threading.Lock()
+        self._lock, self._turns = threading.Lock(), Turns()
 
     def rows(
         self,
@@ -37,17 +39,19 @@ class RecentLayers:
     ) -> Float32:
         """Return weights (H, R, C) of a source, from its layers that are kept where they are."""
         key = input, layer, tower
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept is not None:
-            return _part(kept, heads, rows, columns)
-        found = source.rows(input, layer, tower, heads, rows, columns)
-        shape = source.shape(input, layer, tower)
-        parts = zip((heads, rows, columns), shape, strict=True)
-        if all(_is_all(part, count) for part, count in parts) and found.nbytes <= KEPT:
-            found.flags.writeable = False
+        parts = zip((heads, rows, columns), source.shape(input, layer, tower), strict=True)
+        whole = all(_is_all(part, count) for part, count in parts)
+        # A page asks for links and sinks at once: both read the same layers.
+        with self._turns.of(key) if whole else nullcontext():
             with self._lock:
-                self._kept[key] = found
+                kept = self._kept.get(key)
+            if kept is not None:
+                return _part(kept, heads, rows, columns)
+            found = source.rows(input, layer, tower, heads, rows, columns)
+            if whole and found.nbytes <= KEPT:
+                found.flags.writeable = False
+                with self._lock:
+                    self._kept[key] = found
         return found
 
 

@@ -70,8 +70,13 @@ def page_pieces(
     yield from _filled(picks, packets, _packets(answers, _opening(saving)))
 
 
-def save_comparison(path: Path, atlases: Sequence[StoredAtlas]) -> None:
-    """Write one HTML file that compares models; the heads of the first model can be opened."""
+def save_comparison(
+    path: Path, atlases: Sequence[StoredAtlas], without_sinks: bool = False
+) -> None:
+    """Write one HTML file that compares models; the heads of the first model can be opened.
+
+    without_sinks  it opens on scores without the sinks of each input, and holds both
+    """
     first, rest = atlases[0], atlases[1:]
     others = [
         Other(Neighbour("", atlas.manifest.model, atlas.manifest.inputs), atlas) for atlas in rest
@@ -81,7 +86,10 @@ def save_comparison(path: Path, atlases: Sequence[StoredAtlas]) -> None:
     models = compared(atlases, [""] * len(atlases))
     measure_atlas(first, progress=False)
     carried = [int(number) for number in models.inputs[:, 0]]
-    picks = {"tab": "heads", "versus": list(range(len(rest))), "input": carried[0]}
+    picks: dict[str, Any] = {
+        "tab": "heads", "versus": list(range(len(rest))), "input": carried[0],
+        "withoutSinks": without_sinks,
+    }  # fmt: skip
     paths = [path for path in _paths(Saving(first, picks, carried)) if path != "about"]
     paths += [f"reaction/{which}/{place}" for place in range(len(carried))]
     packets = [
@@ -89,6 +97,9 @@ def save_comparison(path: Path, atlases: Sequence[StoredAtlas]) -> None:
         (f"compare/{which}", pack(models)),
         *_packets(answers, paths, True),
     ]
+    if without_sinks:
+        left = compared(atlases, [""] * len(atlases), without_sinks=True)
+        packets.append((f"compare_without_sinks/{which}", pack(left)))
     write_whole(path, lambda part: _put(b"".join(_filled(picks, packets)), part))
 
 

@@ -14,9 +14,11 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from attention_atlas.names.wanted import UnwantedError
+from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.hosts.compress import SMALLEST, Compressor
 from attention_atlas.page.hosts.refusal import PACKET, refused
 from attention_atlas.page.hosts.static_files import static
+from attention_atlas.page.live.ahead import Ahead
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.live.lane import BusyError, Ticket
 
@@ -55,6 +57,8 @@ class Sender:
     def __init__(self, answers: Answers, compressor: Compressor | None = None):
         self.answers, self.queue, self._compressor = answers, answers.queue, compressor
         self._shared: dict[tuple[str, bool], Shared] = {}  # used by the event loop alone
+        subject = answers.session.subject
+        self._ahead = Ahead(subject, self.queue) if isinstance(subject, Grown) else None
 
     async def packet(self, request: Request, path: str) -> Response:
         """Answer a request for a packet; those who ask for the same one wait for the same work."""
@@ -106,6 +110,8 @@ class Sender:
     def _enter(self, request: Request, path: str, zips: bool) -> Ticket:
         def work() -> SentAnswer:
             content, answered = self.answers.packet(path)
+            if answered and self._ahead is not None:
+                self._ahead.after(path)
             return self._made(path, content, 200 if answered else 404, PACKET, zips)
 
         word = path.partition("/")[0]

@@ -4,6 +4,7 @@ quick   packets that are read from the folder
 slow    packets that are computed: tiles, scores, comparisons
 model   what the live model does: edits, added texts, tests of labels; it does one thing at a time
 maps    maps that are computed, which takes minutes
+ahead   what a page may ask for next, while there is nothing else to do
 """
 
 import time
@@ -16,13 +17,14 @@ from attention_atlas.page.live.memory import Tidy
 from attention_atlas.page.wire.constants import MOST_WAITING
 from attention_atlas.page.wire.queue import Queued, QueueLine
 
-LaneName = Literal["quick", "slow", "model", "maps"]
+LaneName = Literal["quick", "slow", "model", "maps", "ahead"]
 # name → at once, waiting of all pages, waiting of one page
 LANES: dict[LaneName, tuple[int, int, int]] = {
     "quick": (8, 1000, 200),
     "slow": (2, 200, 40),
     "model": (1, 24, MOST_WAITING),
     "maps": (1, 8, 4),
+    "ahead": (1, 8, 8),
 }
 
 
@@ -33,6 +35,7 @@ class Queue:
         tidy = Tidy()
         self.lanes = {name: Lane(name, *sizes, tidy.after_work) for name, sizes in LANES.items()}
         self._numbers = count(1)
+        self._since = time.monotonic()  # when work was last asked for
 
     def enter(
         self, lane: LaneName, work: Callable[[], Any], page: str = "", what: str = ""
@@ -40,7 +43,14 @@ class Queue:
         """Let work wait for its turn; return its ticket. A BusyError says that too much waits."""
         ticket = Ticket(next(self._numbers), what, page, work)
         self.lanes[lane].enter(ticket)
+        if lane != "ahead":
+            self._since = time.monotonic()
         return ticket
+
+    def is_idle(self, seconds: float) -> bool:
+        """Tell whether there is no work, and nobody has asked for any for some seconds."""
+        others = [lane for name, lane in self.lanes.items() if name != "ahead"]
+        return time.monotonic() - self._since >= seconds and not any(x.tickets() for x in others)
 
     def leave(self, ticket: Ticket) -> None:
         """Give up a piece of work."""

@@ -34,7 +34,10 @@ class Counterparts:
 
 @dataclass(frozen=True)
 class ComparedModels:
-    """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs."""
+    """`compare/{k,…}`: this model and those of the atlases k of `about` on shared inputs.
+
+    `compare_without_sinks/{k,…}`: the same, scores and kinds without the sinks of each input.
+    """
 
     models: Sequence[Compared]  # this one first
     counterparts: Sequence[Counterparts]  # one per model from the second on

@@ -141,12 +141,16 @@ class Outlets:
         if head < 0 or ran[head][2] is None:
             self.no_logits = "the logits of this model are not what one linear module gives"
             return
+        reads = []
         for event, name, given, gave in ran[:head]:
             place = None if _same(given, gave) else _place(ran[head][2], gave)
             if given is not None and given.shape == gave.shape and place is not None:
-                self.read = LogitsRead(name, ran[head][1], place[1], place[0], event)
-                return
-        self.no_logits = "what the unembedding of this model is given is not what a norm gives"
+                reads.append(LogitsRead(name, ran[head][1], place[1], place[0], event))
+        if not reads:
+            self.no_logits = "what the unembedding of this model is given is not what a norm gives"
+            return
+        # Of one token alone, a norm without gain gives a multiple of what the layer before it gave.
+        self.read = next((read for read in reads if abs(read.factor - 1) < 1e-6), reads[0])
 
     def _is_head(self, ran: tuple[int, str, Tensor | None, Tensor], logits: Tensor) -> bool:
         _, name, _, gave = ran

@@ -14,6 +14,8 @@ export interface Tint {
   weights: Float32Array;
   most: number;
   colour: Rgb;
+  /** Whether numbers may be below zero: contributions. */
+  signed: boolean;
 }
 
 /** Get the attention of the picked tokens; of all tokens that look, if none is picked. */
@@ -27,12 +29,15 @@ export function tintOf(desk: Desk, set: TokenSet | null): Tint | null {
   const weights = new Float32Array(side === "query" ? columnUnits.length : rowUnits.length);
   for (const head of rows)
     together(head, side, places, how).forEach((weight, at) => (weights[at] += weight / rows.length));
-  const colour = (rows.length === 1 && desk.colours[desk.heads[0]]) || POSITIVE;
+  const { signed } = desk.one;
+  // The colour of a head could be taken for that of a share below zero.
+  const colour = (!signed && rows.length === 1 && desk.colours[desk.heads[0]]) || POSITIVE;
   return {
     side: side === "query" ? "key" : "query",
     weights,
     most: weights.reduce((a, b) => Math.max(a, Math.abs(b)), 0),
     colour,
+    signed,
   };
 }
 

@@ -99,18 +99,18 @@ def writing_rate() -> float:
 
 
 def read(job: str, column: int) -> float:
-    """Return a number of a job in real_size.md, of its last row that has one; NaN if none has.
+    """Return a number of a job in real_size.md, of its first row that has one; NaN if none has.
 
     The first cell of a row is the job, after a comma there may be notes; the first number of a
     cell counts.
     """
-    found = math.nan
     for line in (HERE / "real_size.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if cells[0].partition(",")[0] == job:
             match = re.match(r"\d+(,\d{3})*(\.\d+)?", cells[column])
-            found = float(match[0].replace(",", "")) if match else found
-    return found
+            if match:
+                return float(match[0].replace(",", ""))
+    return math.nan
 
 
 def rates_from(job: str, shape: Shape, tokens: int, texts: int) -> Rates:

@@ -31,6 +31,9 @@ test("letters fit in their order, at the start of words best", () => {
   expect(fit("hl", "Lh")).toBeNull();
   const best = ranked("dk", ["undark", "Theme: dark", "dusk kept"], (text) => text, 9);
   expect(best[0]).toBe("dusk kept");
+  // A word that was begun is meant, not a sentence whose words begin with its letters.
+  const begun = ranked("pos", ["Input: people over seas", "Colour: position"], (text) => text, 9);
+  expect(begun[0]).toBe("Colour: position");
   expect(ranked("", ["b", "a"], (text) => text, 9)).toEqual(["b", "a"]);
 });
 
@@ -91,6 +94,17 @@ test("a story starts on a fresh visit, is left, and goes on where it was", () =>
   expect(later.snapshot()).toMatchObject({ tab: "text", heads: ["L2H1"] });
   later.guide.next();
   expect([later.guide.telling, later.guide.at]).toEqual([false, 0]);
+});
+
+test("on another tab the story waits, and goes on with the step it was at", () => {
+  memory.clear();
+  const desk = deskOf({ story }, TABS, true);
+  desk.guide.next();
+  desk.setTab("lab");
+  expect(desk.guide.step).toBeUndefined();
+  desk.guide.next();
+  expect([desk.guide.at, desk.picks.tab]).toEqual([1, "text"]);
+  expect(desk.guide.step).toEqual(story[1]);
 });
 
 test("a link to a state is not moved by the story, and no story means hints", () => {

@@ -1,4 +1,4 @@
-// Which commands fit some typed letters? All letters in order; better at the start of words and side by side.
+// Which commands fit some typed letters? All letters in order; best side by side, then at the start of words.
 
 export interface Fit {
   score: number;
@@ -34,7 +34,7 @@ function from(letters: string, text: string, first: number): Fit | null {
     const beside = text[place + 1] === letter && at.length > 0;
     const next = beside ? place + 1 : nextPlace(text, letter, place + 1);
     if (next < 0) return null;
-    score += beside ? 3 : START_OF_WORD.test(text.slice(0, next)) ? 4 : 0.2;
+    score += beside ? 5 : START_OF_WORD.test(text.slice(0, next)) ? 4 : 0.2;
     at.push(next);
     place = next;
   }

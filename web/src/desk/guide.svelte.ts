@@ -27,7 +27,7 @@ export class GuideDesk {
   readonly steps: readonly StoryStep[];
   /** The step that is shown, or at which the story was left. */
   at = $state(0);
-  /** Whether the story is on screen. */
+  /** Whether the story is told: on screen, unless the person went to another tab. */
   telling = $state(false);
   /** Whether the hints of the tab are shown, and which one of them. */
   hinting = $state(false);
@@ -47,8 +47,10 @@ export class GuideDesk {
     if (this.telling && fresh) this.go(this.at);
   }
 
+  /** The step on screen; on another tab than its own there is none, since its words would not fit. */
   get step(): StoryStep | undefined {
-    return this.telling ? this.steps[this.at] : undefined;
+    const step = this.telling ? this.steps[this.at] : undefined;
+    return step && (fromHash(step.picks).tab ?? START.tab) === this.desk.picks.tab ? step : undefined;
   }
 
   /** Show a step: the page takes its state; theme and colours stay. */
@@ -65,7 +67,7 @@ export class GuideDesk {
 
   /** Go to the next step, leave after the last one, or resume the story where it was left. */
   next(): void {
-    if (!this.telling) this.go(this.at);
+    if (!this.step) this.go(this.at);
     else if (this.at + 1 < this.steps.length) this.go(this.at + 1);
     else {
       this.at = 0;
@@ -74,7 +76,7 @@ export class GuideDesk {
   }
 
   back(): void {
-    this.go(this.telling ? Math.max(0, this.at - 1) : this.at);
+    this.go(this.step ? Math.max(0, this.at - 1) : this.at);
   }
 
   /** Leave the story, or close the hints for good. The page stays as it is. */

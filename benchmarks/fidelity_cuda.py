@@ -104,20 +104,12 @@ def main() -> None:
     rows = []
     for name, files in models.items():
         for joint, seed in [("scale", 0), *(("attention", seed) for seed in range(asked.seeds))]:
-            row = {"model": name, "joint": joint, "seed": seed, **figures(files, joint, seed)}
-            rows.append(row)
-            medians = {what: round(float(np.nanmedian(row[f"map.{what}"])), 3) for what in SHOWN}
-            gain = np.subtract(row["map.strongest"], row["chance"]) >= 0.3
-            print(
-                name,
-                joint,
-                seed,
-                len(gain),
-                "heads",
-                medians,
-                f"gain {gain.mean():.0%}",
-                flush=True,
-            )
+            found = figures(files, joint, seed)
+            rows.append({"model": name, "joint": joint, "seed": seed, **found})
+            medians = {what: round(float(np.nanmedian(found[f"map.{what}"])), 3) for what in SHOWN}
+            gain = np.array(found["map.strongest"]) - np.array(found["chance"]) >= 0.3
+            about = f"{name} {joint} {seed}: {len(gain)} heads, gain {gain.mean():.0%}"
+            print(about, medians, flush=True)
     if asked.json:
         asked.json.write_text(json.dumps(rows) + "\n")
 

@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     if asked.what == "pack":
-        pack(*asked.paths, asked.tokens)
+        pack(asked.paths[0], asked.paths[1], asked.tokens)
         return
     models: dict[str, list[Path]] = {}
     for file in sorted(asked.paths[0].glob("*.npz")):

@@ -38,7 +38,7 @@ def pack(path: Path, file: Path, tokens: int) -> None:
     atlas = aa.open(path)
     table = atlas.tokens()
     ends = np.cumsum(table.groupby("input").size().to_numpy())
-    count = int(ends[min(np.searchsorted(ends, tokens), len(ends) - 1)])
+    count = int(ends[min(int(np.searchsorted(ends, tokens)), len(ends) - 1)])
     queries, keys = [], []
     for layer in atlas.towers[0].layers:
         names = [f"L{layer.layer}H{head}" for head in range(layer.heads)]

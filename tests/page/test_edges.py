@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from attention_atlas.page.answers import edges
 from attention_atlas.page.answers.roots import Roots
 from attention_atlas.page.wire.packing import pack
+from attention_atlas.page.wire.text import Edges
 from attention_atlas.store.rows import Float32
 from tests.tolerance import step_tolerance, sum_tolerance
 
@@ -102,7 +103,7 @@ def _off(shares: Float32, peak: Float32, how: str) -> Float32:
     return np.asarray(2 * np.sqrt(np.abs(shares)) * step + step**2 + 1e-6 * peak)
 
 
-def _read(found: edges.Edges) -> Float32:
+def _read(found: Edges) -> Float32:
     """Read rounded shares by what the wire says of them."""
     assert found.peak is not None and found.of != "weights"
     whole = {"moved": 65535, "contribution": 32767}[found.of]

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.page.answers import edges
+from attention_atlas.page.answers.roots import Roots
 from attention_atlas.page.wire.packing import pack
+from attention_atlas.page.wire.text import Edges
 from attention_atlas.store.rows import Float32
 from tests.tolerance import step_tolerance, sum_tolerance
 
@@ -59,7 +61,7 @@ def test_the_top_k_and_the_rest_are_what_a_plain_sort_gives(seed: int, m: int, k
     assert not top[:, kept:].any()
 
 
-def _weights(roots: edges.Ints) -> Float32:
+def _weights(roots: Roots) -> Float32:
     return np.asarray((roots / 65535) ** 2, np.float32)
 
 
@@ -73,6 +75,74 @@ def test_a_longer_input_travels_whole_and_rounded() -> None:
         small = (weights > 1e-4) & (weights < 1e-2)  # a root of at least 0.01 is off by half a step
         np.testing.assert_allclose(sent[layer][small], weights[small], rtol=ROOT_STEP / 0.01)
     assert found.row_sum is None
+
+
+class Shares(Layers):
+    """Given numbers of another kind than weights."""
+
+    def __init__(self, weights: dict[int, Float32], how: str):
+        super().__init__(weights)
+        self.how = how
+
+
+def _shares(seed: int, heads: int, n: int, m: int, how: str) -> Float32:
+    """Shares of very different sizes, above 1 too; a row without any; contributions with signs."""
+    random = np.random.default_rng(seed)
+    sizes = random.dirichlet(np.full(m, 0.1), size=(heads, n)) * 10 ** random.uniform(-3, 1, (n, 1))
+    sizes[0, 0] = 0
+    signs = random.choice([-1, 1], sizes.shape) if how == "contribution" else 1
+    return np.asarray(sizes * signs, np.float32)
+
+
+def _off(shares: Float32, peak: Float32, how: str) -> Float32:
+    """How far a number is off: half a step off its root, which is a part of the root of the peak.
+
+    |r² − w| ≤ 2 √w e + e² where the root is off by e. The page reads float32.
+    """
+    step = np.sqrt(peak) * step_tolerance(steps=32767 if how == "contribution" else 65535)
+    return np.asarray(2 * np.sqrt(np.abs(shares)) * step + step**2 + 1e-6 * peak)
+
+
+def _read(found: Edges) -> Float32:
+    """Read rounded shares by what the wire says of them."""
+    assert found.peak is not None and found.of != "weights"
+    whole = {"moved": 65535, "contribution": 32767}[found.of]
+    roots = found.weight.astype(float) / whole
+    return np.asarray(roots * np.abs(roots) * found.peak[:, None])
+
+
+@pytest.mark.parametrize("how", ["moved", "contribution"])
+def test_rounded_shares_are_right_to_a_step_of_the_largest_of_their_row(how: str) -> None:
+    layers = {0: _shares(0, 12, 128, 128, how), 1: _shares(1, 12, 128, 100, how)}
+    found = edges.make_edges(Shares(layers, how), 0, "decoder", [0, 1])
+    assert found.index is None and found.row_sum is None and found.weight.dtype.itemsize == 2
+    sent = _read(found).reshape(2, 12, 128, 128)
+    assert not sent[1, :, :, 100:].any()
+    for place, shares in layers.items():
+        peak = np.abs(shares).max(axis=2, keepdims=True)
+        assert peak.max() > 2 and (shares.min() < -2) == (how == "contribution")
+        assert (
+            np.abs(sent[place, :, :, : shares.shape[2]] - shares) <= _off(shares, peak, how)
+        ).all()
+    one = edges.make_edges(Shares(layers, how), 0, "decoder", [0], of=2)
+    np.testing.assert_array_equal(one.weight, found.weight[: 12 * 128])
+
+
+@pytest.mark.parametrize("how", ["moved", "contribution"])
+def test_the_strongest_shares_are_rounded_and_own_up_to_the_rest(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edges, "BUDGET", 12_000)
+    shares = _shares(2, 3, 50, 60, how)
+    found = edges.make_edges(Shares({0: shares}, how), 0, "decoder", [0])
+    assert found.index is not None and found.k == 20 and found.weight.dtype.itemsize == 2
+    rows, sent = shares.reshape(-1, 60), _read(found)
+    sizes = np.sort(np.abs(rows), axis=1)[:, ::-1]
+    asked = np.take_along_axis(rows, found.index.astype(np.intp), 1)
+    np.testing.assert_array_equal(np.abs(asked), sizes[:, :20])
+    assert (np.abs(sent - asked) <= _off(asked, sizes[:, :1], how)).all()
+    left = sizes[:, 20:].sum(axis=1)
+    np.testing.assert_allclose(found.rest, left, rtol=0, atol=2 * sum_tolerance(rows))
 
 
 def test_one_layer_of_an_input_is_the_same_as_among_all() -> None:

@@ -13,7 +13,7 @@ from attention_atlas.page.answers import edges, vectors, weights
 from attention_atlas.page.hosts import export
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.packing import unpack
-from tests.tolerance import reading_tolerance
+from tests.tolerance import STORED, reading_tolerance
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 _BLOCK = re.compile(r'<script type="application/octet-stream;base64" data-path="(.*?)">(.*?)</')
@@ -67,6 +67,20 @@ def test_an_exact_page_carries_rows_and_vectors(
                 atol=reading_tolerance(gpt, number, head),
             )
             assert f"vectors/{number}/{head}" in carried
+
+
+def test_an_exact_page_of_contributions_carries_their_rows(
+    gpt: aa.Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edges, "EXACT", 0)  # so that edges are rounded
+    page = tmp_path / "page.html"
+    export.save_page(page, gpt, {"tab": "text", "shown": "contribution"}, exact=True)
+    carried = _carried(page)
+    assert unpack(carried["as/contribution/-/edges/0/decoder"])["weight"].dtype == np.int16
+    rows = unpack(carried["as/contribution/-/rows/0/L3H2"])["weights"]
+    expected = gpt.shape(0, 3)[0] * gpt.contributions(0, "L3H2")
+    np.testing.assert_allclose(rows, expected, rtol=0, atol=STORED)
+    assert "rows/0/L3H2" in carried and not [path for path in carried if "as/moved" in path]
 
 
 @pytest.mark.full

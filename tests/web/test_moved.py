@@ -73,6 +73,27 @@ def test_each_switch_shows_its_own_numbers(
     agree(page, heads * left)
 
 
+def test_rounded_shares_are_shown_as_they_are(
+    page: Page, subjects: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attention_atlas.page.answers.edges.EXACT", 0)
+    atlas: aa.Atlas = subjects["gpt"]
+    heads, row = atlas.shape(0, LAYER)[0], len(atlas.tokens(0)) - 1
+    with start([atlas], port=0) as running:
+        for shown in ("contribution", "moved"):
+            page.goto("about:blank")  # else only the picks would change
+            with page.expect_response(lambda answer: "/edges/0/" in answer.url) as sent:
+                page.goto(f"{running.url}#tab=text&heads={HEAD}&shown={shown}")
+            assert sent.value.ok and f"as/{shown}/-" in sent.value.url
+            page.get_by_test_id(f"query-0-{row}").click()
+            if shown == "contribution":
+                agree(page, heads * atlas.contributions(0, HEAD)[row])
+                continue
+            names = [f"L{LAYER}H{head}" for head in range(heads)]
+            whole = np.stack([atlas.moved_norms(0, name)[row] for name in names])
+            agree(page, heads * whole[1] / whole.sum())
+
+
 @pytest.mark.parametrize("view", ["model", "neuron", "heat"])
 def test_every_view_of_the_text_tab_draws_contributions(
     view: str, open_page: Callable[..., Page]

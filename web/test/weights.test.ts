@@ -60,6 +60,7 @@ test("rounded edges are square roots in 65535ths, and their place is found over 
     first_row: 0,
     first_column: 0,
     of: "weights",
+    peak: null,
   };
   const made = fromEdges(edges, 1, 0);
   expect(weightAt(made, 1, 1)).toBeCloseTo(0.2);
@@ -84,12 +85,72 @@ test("complete edges that were rounded are all there, the small ones too", () =>
     first_row: 0,
     first_column: 0,
     of: "weights",
+    peak: null,
   };
   const made = fromEdges(edges, 0, 0);
   expect(made.k).toBe(made.m);
   expect(made.weight[0]).toBe(1);
   expect(made.weight[2]).toBeCloseTo(0.9999, 4);
   expect(Math.abs(made.weight[3] / 0.0001 - 1)).toBeLessThan(2e-3);
+});
+
+test("rounded contributions keep their signs, in steps of the largest of each row", () => {
+  const rows = [
+    [2.5, -0.0004],
+    [0.003, -0.002],
+    [0, 0],
+  ];
+  const peak = [2.5, 0.003, 0];
+  const root = (value: number, row: number) =>
+    Math.sign(value) * Math.round(32767 * Math.sqrt(Math.abs(value) / (peak[row] || 1)));
+  const edges: Edges = {
+    input: 0,
+    tower: "x",
+    layers: [0],
+    heads: [1],
+    n: [3],
+    m: [2],
+    k: 2,
+    index: null,
+    weight: { data: Int16Array.from(rows.flatMap((row, at) => row.map((value) => root(value, at)))), shape: [3, 2] },
+    rest: { data: new Float32Array(3), shape: [3] },
+    row_sum: null,
+    first_row: 0,
+    first_column: 0,
+    of: "contribution",
+    peak: { data: Float32Array.from(peak), shape: [3] },
+  };
+  const made = fromEdges(edges, 0, 0);
+  rows.forEach((row, at) =>
+    row.forEach((value, column) => {
+      // Half a step off the root is so much off the number; then it is a float32.
+      const off = Math.sqrt(Math.abs(value) * peak[at]) / 32767 + (0.25 * peak[at]) / 32767 ** 2;
+      expect(Math.abs(made.weight[at * 2 + column] - value)).toBeLessThanOrEqual(off + Math.abs(value) * 2 ** -22);
+    }),
+  );
+  expect(made.sink.every((share) => share === 0)).toBe(true);
+});
+
+test("what is left out of a row of shares can be more than 1", () => {
+  const edges: Edges = {
+    input: 0,
+    tower: "x",
+    layers: [0],
+    heads: [1],
+    n: [1],
+    m: [3],
+    k: 1,
+    index: { data: Uint16Array.of(2), shape: [1, 1] },
+    weight: { data: Uint16Array.of(65535), shape: [1, 1] },
+    rest: { data: Float32Array.of(1.75), shape: [1] },
+    row_sum: null,
+    first_row: 0,
+    first_column: 0,
+    of: "moved",
+    peak: { data: Float32Array.of(1.5), shape: [1] },
+  };
+  const made = fromEdges(edges, 0, 0);
+  expect([weightAt(made, 0, 2), weightAt(made, 0, 1), made.rest[0]]).toEqual([1.5, null, 1.75]);
 });
 
 test("whole edges padded for wider layers are cut to their own keys", () => {
@@ -108,6 +169,7 @@ test("whole edges padded for wider layers are cut to their own keys", () => {
     first_row: 0,
     first_column: 0,
     of: "weights",
+    peak: null,
   };
   expect(rowsOf(fromEdges(edges, 0, 0))).toEqual([
     [1, 0],

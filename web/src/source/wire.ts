@@ -228,9 +228,11 @@ export interface InputInfo {
  * `edges/{i}/{tower}/{layer}/{rows}/{columns}`: of a window, as in edges/0/decoder/3/0-511/0-511.
  *
  * Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
- * without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
- * 65535ths. Layers with fewer keys than k are padded with 0. In a window n and m count its rows
- * and columns, `index` starts with its first column, and `rest` is all weight outside of it too.
+ * without, all keys in order, k = M. Numbers are exact float32, or rounded: weights are
+ * (value / 65535)², what is moved is (value / 65535)² · peak of its row, and contributions, which
+ * have signs, are ± (value / 32767)² · peak of their row. Layers with fewer keys than k are padded
+ * with 0. In a window n and m count its rows and columns, `index` starts with its first column,
+ * and `rest` of weights is all weight outside of it too.
  */
 export interface Edges {
   input: number;
@@ -241,12 +243,13 @@ export interface Edges {
   m: number[];
   k: number;
   index: Grid<Uint16Array> | Grid<Uint32Array> | null;
-  weight: Grid<Uint16Array> | Grid<Float32Array>;
-  rest: Grid<Uint16Array>;
+  weight: Grid<Uint16Array> | Grid<Int16Array> | Grid<Float32Array>;
+  rest: Grid<Uint16Array> | Grid<Float32Array>;
   row_sum: Grid<Float32Array> | null;
   first_row: number;
   first_column: number;
   of: "weights" | "moved" | "contribution";
+  peak: Grid<Float32Array> | null;
 }
 
 /** `rows/{i}/{head}` or `rows/{i}/{head}/{first}-{last}`: exact weights of one head. */

@@ -1,5 +1,6 @@
 // What is in a cell, and which colour has it?
 import type { Rgb } from "../draw/colour";
+import { factorFor, fromRoot, wholeOf, type Roots } from "../source/roots";
 import { SIGNED_UNIT, UNIT, type Picks, type TileCells } from "../source/wire";
 import type { TileName } from "./need";
 import { SIDE, spanOf } from "./need";
@@ -70,10 +71,7 @@ export function readCell(cells: Cells, row: number, column: number, extent: Exte
   const x = Math.floor(column / 2 ** level) - cells.column * SIDE;
   if (y < 0 || x < 0 || y >= high || x >= wide) return null;
   const [rows, columns] = [spanOf(level, row, extent.rows), spanOf(level, column, extent.columns)];
-  const value = (data: Uint16Array | Int16Array, most: number) => {
-    const root = data[y * wide + x] / (data instanceof Int16Array ? SIGNED_UNIT : UNIT);
-    return root * Math.abs(root) * most;
-  };
+  const value = (data: Roots, most: number) => fromRoot(data[y * wide + x], factorFor(data, most));
   const mass = value(packet.mass.data, packet.most);
   return {
     rows,
@@ -109,9 +107,8 @@ function addSeen(out: Seen, cells: Cells, pooled: Pooled, bounds: Bounds): void 
   const { packet, level } = cells;
   const [high, wide] = packet.mass.shape;
   const shown = (pooled === "strongest" ? packet.strongest : packet.mass).data;
-  const whole = shown instanceof Int16Array ? SIGNED_UNIT : UNIT;
-  const least = ((FAINT - 0.5) / 255 / Math.sqrt(factorOf(cells, pooled))) * whole;
-  const unit = packet.most / UNIT ** 2;
+  const least = ((FAINT - 0.5) / 255 / Math.sqrt(factorOf(cells, pooled))) * wholeOf(shown);
+  const unit = factorFor(packet.mass.data, packet.most);
   const range = (first: number, end: number, tile: number, count: number): [number, number] => [
     Math.max(0, Math.floor(first / 2 ** level) - tile * SIDE),
     Math.min(count, Math.ceil(end / 2 ** level) - tile * SIDE),
@@ -120,7 +117,7 @@ function addSeen(out: Seen, cells: Cells, pooled: Pooled, bounds: Bounds): void 
   const [left, right] = range(bounds.left, bounds.right, cells.column, wide);
   for (let y = top; y < bottom; y++) {
     for (let at = y * wide + left; at < y * wide + right; at++) {
-      const mass = packet.mass.data[at] ** 2 * unit;
+      const mass = fromRoot(packet.mass.data[at], unit);
       out.all += mass;
       if (Math.abs(shown[at]) >= least) out.seen += mass;
     }

@@ -1,5 +1,6 @@
 // How are the weights of one head stored? As rows of (key, weight) pairs, of the strongest keys or of all.
-import type { Edges } from "../source/wire";
+import { factorFor, fromRoot } from "../source/roots";
+import { UNIT, type Edges } from "../source/wire";
 
 /**
  * N rows of k entries; entry e of row i is at i·k + e. Rows look, columns are looked at. An entry of weight 0 may be
@@ -77,11 +78,15 @@ export function firstRow(edges: Edges, place: number, head: number): number {
   return row + head * edges.n[place];
 }
 
-/** Read weights; rounded ones are sent as square roots in 65535ths. */
-function weightsOf(sent: Float32Array | Uint16Array): Float32Array {
+/** Read the numbers of some rows; rounded ones are roots in steps of 1, or of the largest of each row. */
+function weightsOf({ weight, peak, k }: Edges, first: number, n: number): Float32Array {
+  const sent = weight.data.subarray(first * k, (first + n) * k);
   if (sent instanceof Float32Array) return sent;
   const out = new Float32Array(sent.length);
-  for (let at = 0; at < out.length; at++) out[at] = (sent[at] * sent[at]) / (65535 * 65535);
+  for (let row = 0; row < n; row++) {
+    const factor = factorFor(sent, peak ? peak.data[first + row] : 1);
+    for (let at = row * k; at < (row + 1) * k; at++) out[at] = fromRoot(sent[at], factor);
+  }
   return out;
 }
 
@@ -98,12 +103,12 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const m = edges.m[place];
   const k = edges.k;
   const first = firstRow(edges, place, head);
-  const weight = weightsOf(edges.weight.data.subarray(first * k, (first + n) * k));
+  const weight = weightsOf(edges, first, n);
   const shares = edges.of !== "weights";
   if (edges.index === null) return fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m, shares);
   const index = edges.index.data.subarray(first * k, (first + n) * k);
-  const rest = new Float32Array(n);
-  for (let row = 0; row < n; row++) rest[row] = edges.rest.data[first + row] / 65535;
+  const left = edges.rest.data.subarray(first, first + n);
+  const rest = left instanceof Float32Array ? left : Float32Array.from(left, (share) => share / UNIT);
   const sums = edges.row_sum?.data;
   const sink = Float32Array.from({ length: n }, (_, row) => (sums ? sinkOf(sums[first + row]) : 0));
   return { n, m, k, whole: false, index, weight, rest, sink };

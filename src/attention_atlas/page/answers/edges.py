@@ -2,9 +2,10 @@
 
 A small input sends all links exactly, a larger one all links rounded, and the largest only the
 strongest keys of every row with the weight of the rest, so that a page of 512 tokens stays a few
-megabytes and says what it does not show. Rounded weights are sent as square roots in 65535ths: that
-keeps small weights precise, which may be all that is left when tokens are hidden. Signed numbers
-(contributions) are never rounded; of them the strongest are those farthest from zero.
+megabytes and says what it does not show. Rounded numbers are sent as square roots (`roots.py`): of
+weights in steps of 1, of what is moved and of contributions in steps of the largest of their row,
+since these can be above 1. Of contributions, which have signs, the strongest are those farthest
+from zero.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
+from attention_atlas.page.answers.roots import Roots, largest_sizes, to_roots
 from attention_atlas.page.answers.subject import Weighted, Windowed
 from attention_atlas.page.wire.constants import LARGEST_ANSWER, UNIT
 from attention_atlas.page.wire.text import Edges
@@ -26,7 +28,7 @@ EXACT = 1_000_000  # bytes up to which nothing is rounded; more would delay the 
 FEWEST = 16  # links per row, even beyond the budget
 _SLACK = 1e-3
 
-Ints = npt.NDArray[np.unsignedinteger]
+Shown = Literal["weights", "moved", "contribution"]
 
 
 def make_edges(
@@ -38,16 +40,15 @@ def make_edges(
     """
     heads, n, m = subject.shape(input, layers[0], tower)
     rows = heads * n * max(of, len(layers))
-    signed = is_signed(subject)
-    if rows * m * 2 > BUDGET:  # signed ones take twice the bytes, and half the time of sorting
-        k = min(m, max(FEWEST, BUDGET // (rows * (6 if signed else 4))))
+    if rows * m * 2 > BUDGET:
+        k = min(m, max(FEWEST, BUDGET // (rows * 4)))
         return _strongest(subject, input, tower, layers, k)
-    return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT and not signed)
+    return _whole(subject, input, tower, layers, rounded=rows * m * 4 > EXACT)
 
 
-def shown_of(subject: object) -> Literal["weights", "moved", "contribution"]:
+def shown_of(subject: object) -> Shown:
     """Return what the numbers of a subject are; only weights sum to one in a row."""
-    shown: Literal["weights", "moved", "contribution"] = getattr(subject, "how", "weights")
+    shown: Shown = getattr(subject, "how", "weights")
     return shown
 
 
@@ -70,41 +71,43 @@ def window_edges(subject: Windowed, input: int, tower: str, layer: Layer, window
     k = min(m, max(FEWEST, BUDGET // (layer.heads * n * 4)))
     rows, columns = range(top, bottom + 1), range(left, right + 1)
     part = subject.window(input, layer.layer, tower, rows, columns).reshape(-1, m)
-    signed = is_signed(subject)
-    index, weight, rest, total = top_k(part, k, signed)
-    beyond = rest if signed else rest + np.maximum(1 - total, 0)
+    index, weight, rest, total = top_k(part, k, is_signed(subject))
+    shown = shown_of(subject)
+    beyond = rest + np.maximum(1 - total, 0) if shown == "weights" else rest
+    roots, peak = _rounded(weight, shown)
     return Edges(
         input, tower, [layer.layer], [layer.heads], [n], [m], k, index.astype(np.uint32),
-        weight if signed else _roots(weight), _steps(beyond), None, top, left,
-        shown_of(subject),
+        roots, _left_out(beyond, shown), None, top, left, shown, peak,
     )  # fmt: skip
 
 
 def _whole(
     subject: Weighted, input: int, tower: str, layers: Sequence[int], rounded: bool
 ) -> Edges:
-    shapes = [subject.shape(input, layer, tower) for layer in layers]
-    shares = shown_of(subject) != "weights"
+    shapes, shown = [subject.shape(input, layer, tower) for layer in layers], shown_of(subject)
     ends, k = np.cumsum([heads * n for heads, n, _ in shapes]), max(shape[2] for shape in shapes)
-    weight = np.zeros((ends[-1], k), np.uint16 if rounded else np.float32)
+    two_bytes = np.int16 if is_signed(subject) else np.uint16
+    weight = np.zeros((ends[-1], k), two_bytes if rounded else np.float32)
 
-    def fill(place: int) -> Float32:
-        """Write the numbers of a layer, and return the sums of its rows (R,)."""
+    def fill(place: int) -> tuple[Float32, Float32 | None]:
+        """Write the numbers of a layer; return the sums and the largest of its rows (R,)."""
         heads, n, m = shapes[place]
         whole = subject.rows(input, layers[place], tower).reshape(-1, m)
-        weight[ends[place] - heads * n : ends[place], :m] = _roots(whole) if rounded else whole
-        return np.zeros(0, np.float32) if shares else whole.sum(axis=1)
+        sent, peak = _rounded(whole, shown) if rounded else (whole, None)
+        weight[ends[place] - heads * n : ends[place], :m] = sent
+        return whole.sum(axis=1) if shown == "weights" else np.zeros(0, np.float32), peak
 
-    sums = each(fill, range(len(layers)))
+    sums, peaks = zip(*each(fill, range(len(layers))), strict=True)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
         np.zeros(len(weight), np.uint16),
-        None if shares else _uneven_sums(np.concatenate(sums)), of=shown_of(subject),
+        _uneven_sums(np.concatenate(sums)) if shown == "weights" else None, of=shown,
+        peak=None if peaks[0] is None else np.concatenate(peaks),
     )  # fmt: skip
 
 
 def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int], k: int) -> Edges:
-    shapes, signed = [subject.shape(input, layer, tower) for layer in layers], is_signed(subject)
+    shapes, shown = [subject.shape(input, layer, tower) for layer in layers], shown_of(subject)
     wanted = [
         (layer, *part)
         for layer, shape in zip(layers, shapes, strict=True)
@@ -114,16 +117,16 @@ def _strongest(subject: Weighted, input: int, tower: str, layers: Sequence[int],
     def strongest(part: tuple[int, range, range]) -> tuple[npt.NDArray[Any], ...]:
         layer, heads, rows = part
         found = subject.rows(input, layer, tower, heads, rows)
-        return top_k(found.reshape(-1, found.shape[2]), k, signed)
+        return top_k(found.reshape(-1, found.shape[2]), k, is_signed(subject))
 
     parts = each(strongest, wanted)
     index, weight, rest, total = (np.concatenate(column) for column in zip(*parts, strict=True))
     widest = max(shape[2] for shape in shapes)
+    roots, peak = _rounded(weight, shown)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k,
-        index.astype(np.uint16 if widest <= 2**16 else np.uint32),
-        weight if signed else _roots(weight), _steps(rest),
-        None if shown_of(subject) != "weights" else _uneven_sums(total), of=shown_of(subject),
+        index.astype(np.uint16 if widest <= 2**16 else np.uint32), roots, _left_out(rest, shown),
+        _uneven_sums(total) if shown == "weights" else None, of=shown, peak=peak,
     )  # fmt: skip
 
 
@@ -164,19 +167,19 @@ def _sizes(shapes: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int], lis
     return list(heads), list(n), list(m)
 
 
-def _steps(weights: Float32) -> npt.NDArray[np.uint16]:
-    return _rounded(np.clip(weights, 0, 1))
+def _rounded(rows: Float32, shown: Shown) -> tuple[Roots, Float32 | None]:
+    """Return the roots of rows (R, k), and the largest of each row (R,); of weights that is 1."""
+    if shown == "weights":
+        return to_roots(np.clip(rows, 0, 1), 1), None
+    peak = largest_sizes(rows)
+    return to_roots(rows, peak[:, None], shown == "contribution"), peak
 
 
-def _roots(weights: Float32) -> npt.NDArray[np.uint16]:
-    within = np.clip(weights, 0, 1)
-    return _rounded(np.sqrt(within, out=within))
-
-
-def _rounded(shares: Float32) -> npt.NDArray[np.uint16]:
-    """Turn numbers from 0 to 1 into 65535ths; overwrites them."""
-    shares *= UNIT
-    return np.rint(shares, out=shares).astype(np.uint16)
+def _left_out(rest: Float32, shown: Shown) -> npt.NDArray[Any]:
+    """Return what is left out of each row: of weights in 65535ths; shares can sum to more."""
+    if shown != "weights":
+        return rest
+    return np.rint(np.clip(rest, 0, 1) * UNIT).astype(np.uint16)
 
 
 def _uneven_sums(sums: Float32) -> Float32 | None:

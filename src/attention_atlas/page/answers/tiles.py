@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from attention_atlas.names.errors import PickError
 from attention_atlas.names.head import Head
 from attention_atlas.page.answers.find import check_input, is_long
+from attention_atlas.page.answers.roots import to_roots
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.wire import tiles as wire
-from attention_atlas.page.wire.constants import SIGNED_UNIT, UNIT
 from attention_atlas.store.pyramids import Without
 from attention_atlas.store.rows import Float32
 
@@ -76,12 +75,4 @@ def _keys(without: str | None) -> Without:
 
 def _cells(strongest: Float32, mass: Float32, signed: bool) -> wire.TileCells:
     peak, most = (float(np.abs(cells).max(initial=0)) for cells in (strongest, mass))
-    if not signed:
-        return wire.TileCells(_roots(strongest, peak), _roots(mass, most), peak, most)
-    roots = _roots(np.abs(strongest), peak, SIGNED_UNIT).astype(np.int16)
-    return wire.TileCells(np.where(strongest < 0, -roots, roots), _roots(mass, most), peak, most)
-
-
-def _roots(cells: Float32, largest: float, unit: int = UNIT) -> npt.NDArray[np.uint16]:
-    """Return square roots in 65535ths of the largest, which keep small weights precise."""
-    return np.asarray(np.rint(np.sqrt(cells / (largest or 1.0)) * unit), np.uint16)
+    return wire.TileCells(to_roots(strongest, peak, signed), to_roots(mass, most), peak, most)

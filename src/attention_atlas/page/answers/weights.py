@@ -83,27 +83,34 @@ def saved_edges(saving: Saving) -> Iterator[str]:
 
 
 def saved_rows(saving: Saving) -> Iterator[str]:
-    """Yield the paths of whole rows of every head, except where the edges are exact already."""
+    """Yield the paths of whole rows of every head, except where the edges are exact already.
+
+    Those of weights, and of what the page shows.
+    """
     if not saving.exact:
         return
     subject = saving.subject
     for number in saving.inputs:
         rounded = {
-            tower.name
+            tower.name: ["", *saved_as(saving, "", number, tower.name)]
             for tower in subject.towers
             if not is_long(subject, number, tower)
             and edges(subject, number, tower.name).weight.dtype != np.float32
         }
         for tower, layer, head in saving.heads():
-            if tower.name not in rounded:
-                continue
             n, m = (count_tokens(subject, number, name) for name in (layer.queries, layer.keys))
-            step = max(1, LARGEST_ANSWER // m)
-            if n <= step:
-                yield f"rows/{number}/{head}"
-                continue
-            ranges = ((first, min(n, first + step) - 1) for first in range(0, n, step))
-            yield from (f"rows/{number}/{head}/{first}-{last}" for first, last in ranges)
+            for before in rounded.get(tower.name, ()):
+                yield from _in_ranges(f"{before}rows/{number}/{head}", n, m)
+
+
+def _in_ranges(path: str, n: int, m: int) -> Iterator[str]:
+    """Yield the path of all rows (n, m) of a head, or those of ranges that fit into an answer."""
+    step = max(1, LARGEST_ANSWER // m)
+    if n <= step:
+        yield path
+        return
+    ranges = ((first, min(n, first + step) - 1) for first in range(0, n, step))
+    yield from (f"{path}/{first}-{last}" for first, last in ranges)
 
 
 def _size(subject: Subject, i: int, name: str) -> tuple[int, int]:

@@ -62,9 +62,11 @@ class Edges:
     `edges/{i}/{tower}/{layer}/{rows}/{columns}`: of a window, as in edges/0/decoder/3/0-511/0-511.
 
     Rows R run over layer, head, query. With `index` each row has its top k keys, strongest first;
-    without, all keys in order, k = M. Weights are exact float32, or rounded: their square roots in
-    65535ths. Layers with fewer keys than k are padded with 0. In a window n and m count its rows
-    and columns, `index` starts with its first column, and `rest` is all weight outside of it too.
+    without, all keys in order, k = M. Numbers are exact float32, or rounded: weights are
+    (value / 65535)², what is moved is (value / 65535)² · peak of its row, and contributions, which
+    have signs, are ± (value / 32767)² · peak of their row. Layers with fewer keys than k are padded
+    with 0. In a window n and m count its rows and columns, `index` starts with its first column,
+    and `rest` of weights is all weight outside of it too.
     """
 
     input: int
@@ -75,14 +77,16 @@ class Edges:
     m: Sequence[int]  # keys of each layer
     k: int
     index: Annotated[Array, Buffer(("u2", "u4"), "R k")] | None
-    weight: Annotated[Array, Buffer(("u2", "f4"), "R k")]
-    rest: Annotated[Array, Buffer(("u2",), "R")]  # weight of the keys that are left out, 65535ths
+    weight: Annotated[Array, Buffer(("u2", "i2", "f4"), "R k")]
+    # Weight of the keys that are left out, in 65535ths; the sum of their sizes if not weights.
+    rest: Annotated[Array, Buffer(("u2", "f4"), "R")]
     row_sum: Annotated[Array, Buffer(("f4",), "R")] | None  # only if some row does not sum to 1
     first_row: int = 0  # where the window starts
     first_column: int = 0
     # Of what is moved and of contributions: shares of the layer times its heads, not summing to 1;
-    # contributions may be below zero and are always float32.
+    # contributions may be below zero.
     of: Literal["weights", "moved", "contribution"] = "weights"
+    peak: Annotated[Array, Buffer(("f4",), "R")] | None = None  # only if rounded and not weights
 
 
 @dataclass(frozen=True)

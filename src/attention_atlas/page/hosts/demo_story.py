@@ -13,8 +13,8 @@ DEMO_STORY = (
     StoryStep(
         "Every head has a map.",
         "Each panel is one attention head. A dot is a word of the 210 sentences: green where it "
-        "looks, pink where it is looked at. The number: of 100 green dots, so many have the word they "
-        "look at most among the three pink ones nearest to them.",
+        "looks, pink where it is looked at. The number: of 100 green dots, so many have the word "
+        "they look at most among the three pink ones nearest to them.",
         "tab=map",
     ),
     StoryStep(

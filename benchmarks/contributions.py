@@ -68,7 +68,7 @@ def main() -> None:
     inputs = [{"input_ids": torch.randint(0, 500, (1, 128))} for _ in range(4)]
     atlas = aa.capture(model, inputs, progress=False)
     for layer in range(config.n_layer):
-        _ = atlas.output.projection("decoder", layer).products
+        atlas.output.projection("decoder", layer)
     print(about())
     for title, path in {
         "all layers (edges/0/decoder)": "edges/0/decoder",

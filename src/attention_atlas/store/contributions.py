@@ -61,9 +61,8 @@ def given_to_rows(moved: Float32, projection: LayerProjection) -> Given:
 def _by_products(rows: Float32, projection: LayerProjection) -> tuple[Float32, Float32]:
     """Return output @ projection.T (R, H·E) and ‖output‖² (R,) of what heads moved (R, H·E).
 
-    One product with the projection's own products, instead of one there and one back, as soon as
-    these pay. Where heads and bias nearly cancel, that loses digits, and the output itself is
-    computed.
+    One product with the projection's own products, instead of one there and one back, where these
+    pay. Where heads and bias nearly cancel, that loses digits, and the output itself is computed.
     """
     products = projection.products_for(len(rows))
     if products is None:

@@ -21,7 +21,7 @@ PickError with one sentence.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,6 @@ class LayerProjection:
     bias: Float32 | None  # (width,)
     gain: Float32 | None = None  # (width,) of a norm or scale after the projection
     after: str = ""  # "", "rms", "layer" or "scale": what stands there
-    _passed: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
 
     @property
     def flat(self) -> Float32:
@@ -64,15 +63,14 @@ class LayerProjection:
         return flat @ flat.T if small else None
 
     def products_for(self, rows: int) -> Float32 | None:
-        """Get the products for so many rows; None as long as making them costs more than it saves.
+        """Get the products for so many rows; None where making them costs more than they save.
 
         A row costs width products a row of the matrix to the output and as many back; with the
-        products, as many as the matrix has rows.
+        products, as many as the matrix has rows. What was asked before does not count, so that the
+        same question has the same answer, to the last bit.
         """
         high, width = self.flat.shape
-        self._passed[0] += rows
-        saved = self._passed[0] * (2 * width - high)
-        return self.products if "products" in vars(self) or saved >= high * width else None
+        return self.products if rows * (2 * width - high) >= high * width else None
 
     @cached_property
     def bias_products(self) -> tuple[Float32, np.float32]:

@@ -56,7 +56,6 @@ class Ahead:
             if not self._is_quiet(end):
                 return
             moved.foresee(input, layer.layer, name)
-            _ = self._atlas.output.projection(name, layer.layer).products
 
     def _is_quiet(self, end: float) -> bool:
         """Wait until there is no other work; tell whether there was none before `end`."""

@@ -38,7 +38,7 @@ NEAREST = 3
 ROWS = 300  # sampled for trustworthiness; all points are ranked for each
 ROWS_ALIKE = 200  # of queries, and of keys, for trustworthiness among like
 ROWS_AN_INPUT = 64  # sampled for the correlation
-ROWS_SEEN = 2000  # sampled for the strongest key and the correlation over visible keys
+ROWS_SEEN = 1000  # sampled for the strongest key and the correlation over visible keys
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,15 @@ class TestWhatALayoutKeeps:
         near = find_neighbours(some, 90)
         together = lay_out(some, method, dims, near, seed=3)
         assert torch.equal(together, lay_out(some, method, dims, near, seed=3))
-        alone = lay_out(some[:1], method, dims, only(near, 0), seed=3)
-        assert trust(some[:1], alone) == pytest.approx(trust(some[:1], together[:1]), abs=0.02)
+        # Products of several heads round otherwise, and many steps make that another map of the
+        # same quality: the means over seeds agree within five standard errors.
+        seeds = range(3, 9)
+        beside = [trust(some[:1], lay_out(some, method, dims, near, seed=s)[:1]) for s in seeds]
+        alone = [
+            trust(some[:1], lay_out(some[:1], method, dims, only(near, 0), seed=s)) for s in seeds
+        ]
+        error = np.std(beside + alone, ddof=1) * np.sqrt(2 / len(seeds))
+        assert np.mean(alone) == pytest.approx(np.mean(beside), abs=max(5 * error, unit()))
 
     def test_keeps_a_spiral_of_positions_in_order(
         self, spiral: Tensor, method: str, dims: int

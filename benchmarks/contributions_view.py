@@ -1,8 +1,8 @@
 """How long does a person wait for a view of contributions, beside one of weights? In Chromium.
 
 GPT-2's shape, 128 tokens, the clock on the wall, both sides in turns. A server in this process has
-kept no answer, no weights and no products when a page is opened; *new server* has not even read a
-projection. `painted` is the last stroke on a canvas before half a second without any.
+kept no answer, no weights and no products when a page is opened; a *new server* was started a
+second before. `painted` is the last stroke on a canvas before half a second without any.
 
     opened   a link, from the start of the navigation
     turned   weights have been on screen for a second: from the click on the switch, without
@@ -10,8 +10,9 @@ projection. `painted` is the last stroke on a canvas before half a second withou
 """
 
 import statistics
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -44,14 +45,12 @@ def served(atlas: aa.Atlas) -> Iterator[tuple[str, Answers]]:
         yield running.url, app.state.answers[0]
 
 
-def forget(answers: Answers, projections: bool) -> None:
-    """Let a server forget what it has kept; the projections too, as one that is new."""
+def forget(answers: Answers) -> None:
+    """Let a server forget what it has kept of answers and layers."""
     grown = vars(answers.session.subject)
     answers._forget()
     grown["_moved"].clear()
     grown["_recent"]._kept.clear()
-    if projections:
-        grown["base"].output._layers.clear()
 
 
 def strokes(page: Page, since: float) -> float:
@@ -89,8 +88,16 @@ def line(name: str, pairs: list[tuple[float, ...]]) -> str:
 def measure(atlas: aa.Atlas, turns: int = TURNS) -> Iterator[str]:
     """Yield the lines of the table; the first turn of each is not counted."""
     yield "| view | weights | contribution | ratio (middle half) |\n|---|---|---|---|"
-    with served(atlas) as (url, answers), sync_playwright() as playwright:
+    with served(atlas) as old, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser())
+
+        def took(new: bool, picks: str, deed: str) -> float:
+            with served(aa.open(atlas.path)) if new else nullcontext(old) as (url, answers):
+                if new:
+                    time.sleep(SECOND / 1000)
+                forget(answers)
+                return opened(browser, url, picks, deed)
+
         for view in ("head", "model"):
             weights = f"tab=text&view={view}"
             link = (weights, ""), (f"{weights}&shown=contribution", "")
@@ -100,12 +107,6 @@ def measure(atlas: aa.Atlas, turns: int = TURNS) -> Iterator[str]:
                 ("opened, new server", True, link),
                 ("turned, new server", True, switch),
             ):
-                pairs: list[tuple[float, ...]] = []
-                for _ in range(turns + 1):
-                    took = []
-                    for picks, deed in sides:
-                        forget(answers, new)
-                        took.append(opened(browser, url, picks, deed))
-                    pairs.append(tuple(took))
+                pairs = [tuple(took(new, *side) for side in sides) for _ in range(turns + 1)]
                 yield line(f"{view} view, {name}", pairs[1:])
         browser.close()

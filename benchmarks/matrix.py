@@ -24,7 +24,7 @@ import psutil
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
 from attention_atlas.page.hosts.figure import FLAGS, find_browser
-from attention_atlas.page.hosts.static_files import static
+from attention_atlas.page.hosts.static_files import SERVED, static
 from benchmarks.machine import about
 from benchmarks.matrix_data import as_json, attentionviz_bytes, packets
 
@@ -179,7 +179,7 @@ def used(page: Page, session: CDPSession, found: dict[str, Any]) -> None:
 
 def ours(browser: Any, layers: int, across: int, points: int) -> dict[str, Any]:
     files = {f"api/{path}": packet for path, packet in packets(layers, across, points).items()}
-    names = ("page.html", "page.js", "page.css")
+    names = ("page.html", *SERVED)
     served = Served({**files, **{name: static(name).read_bytes() for name in names}})
     served.files[""] = served.files["page.html"]
 

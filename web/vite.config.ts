@@ -1,4 +1,5 @@
-// One config, four ways out: the served page, the notebook widget, the single-file template, the page in a chat.
+// One config, four ways out: the served page (and what it asks for early), the notebook widget, the single-file
+// template, the page in a chat.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -8,7 +9,13 @@ import { defineConfig, type Plugin, type UserConfig } from "vite";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(here, "../src/attention_atlas/page/static");
-const entries = { page: "src/page.ts", widget: "src/notebook.ts", file: "src/file.ts", app: "src/app.ts" };
+const entries = {
+  page: "src/page.ts",
+  early: "src/early.ts",
+  widget: "src/notebook.ts",
+  file: "src/file.ts",
+  app: "src/app.ts",
+};
 
 /** The page's HTML is a shell; in a file, saved or for a chat, everything that was built is put inside it. */
 function shell(mode: "page" | "file" | "app"): Plugin {
@@ -64,11 +71,11 @@ function wat(): Plugin {
 
 export default defineConfig(({ mode }): UserConfig => {
   const plugins = [svelte(), noErrorAtStart(), wat()];
-  if (mode !== "page" && mode !== "widget" && mode !== "file" && mode !== "app") {
+  if (mode !== "page" && mode !== "early" && mode !== "widget" && mode !== "file" && mode !== "app") {
     return { plugins, test: { include: ["test/**/*.test.ts"] } } as UserConfig;
   }
   return {
-    plugins: mode === "widget" ? plugins : [...plugins, shell(mode)],
+    plugins: mode === "widget" || mode === "early" ? plugins : [...plugins, shell(mode)],
     build: {
       outDir: out,
       emptyOutDir: mode === "page",
@@ -79,7 +86,7 @@ export default defineConfig(({ mode }): UserConfig => {
         input: resolve(here, entries[mode]),
         preserveEntrySignatures: mode === "widget" ? "strict" : false,
         output: {
-          format: mode === "file" || mode === "app" ? "iife" : "es",
+          format: mode === "page" || mode === "widget" ? "es" : "iife",
           entryFileNames: `${mode}.js`,
           assetFileNames: `${mode}[extname]`,
           codeSplitting: false,

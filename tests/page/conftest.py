@@ -30,7 +30,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A static folder with the names of a built one, so that these tests need no build."""
     folder = tmp_path / "static"
     folder.mkdir()
-    for name in ("page.html", "page.js", "page.css", "widget.js"):
+    for name in ("page.html", "page.js", "page.css", "early.js", "widget.js"):
         (folder / name).write_text(f"/* {name} */", encoding="utf-8")
     (folder / "file.html").write_text(
         "<html><!--ATLAS-DATA--><!--ATLAS-MORE--></html>", encoding="utf-8"

@@ -34,9 +34,19 @@ def guarded(gpt: aa.Atlas, stand_in: Path) -> Iterator[tuple[TestClient, str]]:
         yield made, guard.token
 
 
+def test_the_page_says_enough_of_the_atlas_to_read_a_link_early(
+    client: TestClient, stand_in: Path
+) -> None:
+    (stand_in / "page.html").write_text('<html lang="en"><head></head></html>', encoding="utf-8")
+    start = '<html lang="en" data-tower="decoder" data-inputs="'
+    assert client.get("/").text.startswith(start)
+    assert client.get("/1/").text.endswith(' data-moved="yes"><head></head></html>')
+
+
 def test_the_page_its_files_and_packets_are_served(client: TestClient) -> None:
     assert client.get("/").text == "/* page.html */"
-    assert client.get("/page.js").headers["content-type"].startswith("text/javascript")
+    for script in ("/page.js", "/early.js"):
+        assert client.get(script).headers["content-type"].startswith("text/javascript")
     about = client.get("/api/about")
     assert about.headers["content-type"] == "application/octet-stream"
     assert unpack(about.content)["model"] == "builtin:gpt"

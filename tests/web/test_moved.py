@@ -16,6 +16,7 @@ from attention_atlas.page.answers.sinks import sinks
 from attention_atlas.page.hosts.launch import start
 from tests.made_once import MadeOnce
 from tests.tolerance import STORED
+from tests.web.maps import eventually
 
 HEAD, LAYER = "L2H1", 2
 
@@ -39,6 +40,30 @@ def agree(page: Page, expected: Any) -> None:
     shown = found != 0
     np.testing.assert_allclose(found[shown], expected[shown], rtol=0, atol=STORED)
     assert np.abs(expected[~shown]).max(initial=0) <= np.abs(found[shown]).min() + STORED
+
+
+@pytest.mark.parametrize("view", ["head", "model"])
+def test_a_link_asks_for_each_packet_once_and_draws_once(
+    page: Page, page_url: Callable[..., str], view: str
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition("/api/")[2]))
+    page.add_init_script(
+        "window.painted = []; const put = CanvasRenderingContext2D.prototype.putImageData;"
+        "CanvasRenderingContext2D.prototype.putImageData = function (...what) {"
+        "put.apply(this, what); window.painted.push(`${this.canvas.height} ${what.slice(1)}`) };"
+    )
+    page.goto(page_url("gpt", f"tab=text&view={view}&shown=contribution"))
+    page.wait_for_selector("html[data-state=ready]")
+    page.wait_for_load_state("networkidle")
+    first = [path for path in asked if path.startswith(("about", "as/", "edges", "input", "sinks"))]
+    assert sorted(first) == [
+        "about", "as/contribution/-/edges/0/decoder", "input/0", "sinks/0/decoder",
+    ]  # fmt: skip
+    if view == "model":  # the legend of contributions does not change the room after the drawing
+        painted = page.evaluate("window.painted")
+        assert len({line.split()[0] for line in painted}) == 1
+        assert len(set(painted)) == len(painted)
 
 
 def test_each_switch_shows_its_own_numbers(
@@ -68,7 +93,7 @@ def test_each_switch_shows_its_own_numbers(
     weights = atlas.weights(0, HEAD)[row].astype(float)
     weights[found] = 0
     agree(page, weights / weights.sum())
-    assert "withoutSinks=true" in page.url
+    eventually(page, lambda: "withoutSinks=true" in page.url)
     page.keyboard.press("u")
     agree(page, heads * left)
 

@@ -3,6 +3,8 @@ import "./looks/all.css";
 import { mountAtlas } from "./mount";
 import { httpSource } from "./source/http";
 
+const early = window.atlasEarly ?? undefined;
+window.atlasEarly = null;
 const element = document.getElementById("atlas");
 // `mountAtlas` has already shown the error.
-if (element) mountAtlas(element, httpSource(document.baseURI), { chrome: "page" }).catch(() => {});
+if (element) mountAtlas(element, httpSource(document.baseURI, early), { chrome: "page" }).catch(() => {});

@@ -1,10 +1,9 @@
 // What have all panels in common? The picks, and every way to change them.
 import type { Source } from "../source/source";
-import { MOST_WITHOUT, type About, type LayerInfo, type Picks, type Sinks } from "../source/wire";
-import type { TokenPick, TokenSet, TowerInfo } from "../source/wire";
+import type { About, LayerInfo, Picks, Sinks, TokenPick, TokenSet, TowerInfo } from "../source/wire";
 import { headColours, type Rgb } from "../draw/colour";
 import type { Unit } from "../weights/units";
-import { fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
+import { asPath, fitting, headName, headPlace, picksOf, type Chosen, type HeadPlace } from "./picks";
 import type { Pointed } from "../lab/thing";
 import { GuideDesk } from "./guide.svelte";
 import { ImageDesk } from "./image.svelte";
@@ -157,8 +156,7 @@ export class Desk extends Sieving {
 
   private asOf(shown: Picks["shown"]): string {
     if (shown === "weights" || this.about.no_moved) return "";
-    const keys = [...this.hiddenKeys(this.layer?.keys ?? "")].sort((a, b) => a - b);
-    return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
+    return asPath(shown, this.hiddenKeys(this.layer?.keys ?? ""));
   }
 
   /** Ask for what another choice of the switch would show, so that it is there when it is picked. */

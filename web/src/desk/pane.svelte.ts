@@ -9,7 +9,8 @@ import { mergeWords, unitsFrom, unitsOf, type Unit } from "../weights/units";
 import type { Desk } from "./desk.svelte";
 import { isExact, placeOf, tokensOf, type Scene } from "./store";
 import { setOf } from "./tokens";
-import { isLong, Windows } from "./windows.svelte";
+import { isLong } from "./picks";
+import { Windows } from "./windows.svelte";
 
 /** The most weights to load at once. */
 const MOST = 16_000_000;

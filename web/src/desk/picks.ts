@@ -1,5 +1,6 @@
 // What has the person picked, and how does an address write it?
-import { CHOICES, KIND_COLOURS, START, type About, type LayerInfo, type Picks, type TowerInfo } from "../source/wire";
+import { CHOICES, KIND_COLOURS, LONG_INPUT, MOST_WITHOUT, START } from "../source/wire";
+import type { About, LayerInfo, Picks, TowerInfo } from "../source/wire";
 import { readEdits } from "../lab/edits";
 import type { Tab } from "./tab";
 
@@ -37,6 +38,17 @@ function known(about: About, name: string | null | undefined): HeadPlace | null 
   return place && layer && place.head < layer.heads ? place : null;
 }
 
+/** Tell whether an input is too long to be shown whole. */
+export function isLong(about: About, input: number | null): boolean {
+  return (about.inputs.find(({ number }) => number === input)?.tokens ?? 0) > LONG_INPUT;
+}
+
+/** Write what stands before the paths of attention that is not shown as weights, without some keys. */
+export function asPath(shown: Picks["shown"], hidden: Iterable<number>): string {
+  const keys = [...hidden].sort((a, b) => a - b);
+  return `as/${shown}/${keys.slice(0, MOST_WITHOUT).join(",") || "-"}`;
+}
+
 /** Get the picks in the form of addresses and of Python. */
 export function picksOf({ inHead, ...picks }: Chosen, about: About): Picks {
   const focus = picks.heads[0] ?? "";
@@ -45,7 +57,7 @@ export function picksOf({ inHead, ...picks }: Chosen, about: About): Picks {
 }
 
 /** Get picks that this atlas and this tab can show; what does not exist is replaced by what does. */
-export function fitting(picks: Partial<Picks>, about: About, tab: Tab): Chosen {
+export function fitting(picks: Partial<Picks>, about: About, tab: Pick<Tab, "name" | "alone">): Chosen {
   const { tower: _tower, layer: _layer, mapHead, ...rest }: Picks = { ...START, ...picks };
   const inHead = known(about, mapHead) !== null;
   const has = (input: number | null) => about.inputs.some(({ number }) => number === input);
@@ -62,7 +74,7 @@ export function fitting(picks: Partial<Picks>, about: About, tab: Tab): Chosen {
 }
 
 /** List the picked heads, all of one layer: the ones named, or all heads of the layer. */
-function inView(picks: Partial<Picks>, about: About, tab: Tab): string[] {
+function inView(picks: Partial<Picks>, about: About, tab: Pick<Tab, "alone">): string[] {
   const names = [...(picks.heads ?? [])];
   const alone = (heads: string[]) => tab.alone?.({ heads, mapHead: picks.mapHead ?? null });
   const place = known(about, alone([]));

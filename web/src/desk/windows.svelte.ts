@@ -1,15 +1,10 @@
 // Which part of a long input is loaded for lines and weights? A window of queries and one of keys, of one layer.
 import { inside, startWithin, windowAround, WIDE, type Window } from "../tiles/window";
 import { tokensOfStream } from "../source/tokens";
-import { LONG_INPUT, type About, type InputInfo } from "../source/wire";
+import type { InputInfo } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { sentence } from "./pane.svelte";
 import { placeOf, type Scene } from "./store";
-
-/** Tell whether an input is too long to be shown whole. */
-export function isLong(about: About, input: number | null): boolean {
-  return (about.inputs.find(({ number }) => number === input)?.tokens ?? 0) > LONG_INPUT;
-}
 
 const SAVED = "lines of a long input need a server; open the atlas with attention-atlas serve";
 

@@ -67,7 +67,7 @@ def _routes(answers: Answers, compressor: Compressor | None) -> APIRouter:
 
     @router.get("/")
     def page(request: Request) -> Response:
-        return sender.file(request, "page.html", "text/html; charset=utf-8")
+        return sender.page(request)
 
     @router.get("/api/{path:path}")
     async def packet(path: str, request: Request) -> Response:

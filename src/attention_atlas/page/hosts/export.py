@@ -21,6 +21,7 @@ from attention_atlas.page.answers.saved_pictures import fits
 from attention_atlas.page.answers.saving import Saving
 from attention_atlas.page.answers.session import Other
 from attention_atlas.page.answers.subject import Subject
+from attention_atlas.page.hosts.page_html import page_html
 from attention_atlas.page.hosts.static_files import SERVED, static
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.wire.about import About, Neighbour
@@ -172,7 +173,7 @@ def save_folder(folder: Path, subject: Subject, *, exact: bool = False) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / "api" / "about").exists():
         raise InputError(f"{folder} is not empty and is not an exported atlas; give another folder")
     answers = Answers(subject)
-    write_whole(folder / "index.html", lambda part: _copy("page.html", part))
+    write_whole(folder / "index.html", lambda part: _put(page_html(subject), part))
     for name in SERVED:
         write_whole(folder / name, lambda part, name=name: _copy(name, part))  # type: ignore[misc]
     for path in _paths(Saving(subject, {}, range(len(subject)), exact, folder=True)):

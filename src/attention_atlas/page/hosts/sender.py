@@ -16,12 +16,14 @@ from fastapi.concurrency import run_in_threadpool
 from attention_atlas.names.wanted import UnwantedError
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.hosts.compress import SMALLEST, Compressor
+from attention_atlas.page.hosts.page_html import page_html
 from attention_atlas.page.hosts.refusal import PACKET, refused
 from attention_atlas.page.hosts.static_files import static
 from attention_atlas.page.live.ahead import Ahead
 from attention_atlas.page.live.answers import Answers
 from attention_atlas.page.live.lane import BusyError, Ticket
 
+HTML = "text/html; charset=utf-8"
 PAGE_NAME = "x-atlas-page"  # the header in which a page says its own name, drawn at random
 _NAME = re.compile(r"[A-Za-z0-9]{1,32}")
 _GZIP = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
@@ -101,6 +103,11 @@ class Sender:
             return refused(str(problem), 503)
         except UnwantedError as problem:
             return refused(str(problem), 409)
+
+    def page(self, request: Request) -> Response:
+        """Answer a request for the page itself."""
+        content = page_html(self.answers.session.subject)
+        return self._made("page", content, 200, HTML, self._zips(request)).response()
 
     def file(self, request: Request, name: str, kind: str) -> Response:
         """Answer a request for a file of the page."""

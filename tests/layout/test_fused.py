@@ -6,7 +6,10 @@ import torch
 from attention_atlas.layout.affinity import affinities
 from attention_atlas.layout.attraction import attraction, tie
 from attention_atlas.layout.device import has_triton
+from attention_atlas.layout.fidelity import _ranks
 from attention_atlas.layout.graph import symmetric
+from attention_atlas.layout.joint import best_scale
+from attention_atlas.layout.likeness import SIDES, STRICT, towards_fused, towards_like
 from attention_atlas.layout.looks import Looks, make_gaze
 from attention_atlas.layout.methods import METHODS, lay_out
 from attention_atlas.layout.neighbours import as_points, find_neighbours
@@ -94,3 +97,44 @@ def test_looking_in_one_kernel_moves_points_as_plain_sums_do(dims: int, settled:
     # a point sums at most n + m forces below 4 · 10, each off by a few times 2⁻²⁴
     for ours, plain in zip(found, expected, strict=True):
         assert torch.allclose(ours.cpu(), plain, atol=1e-4)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("width", [5, 64, 128])
+def test_like_finds_like_in_two_kernels_as_by_plain_sums(dims: int, width: int) -> None:
+    numbers = torch.Generator().manual_seed(dims)
+    axes = 3 * torch.randn(dims, 2, 300, generator=numbers)
+    vectors = torch.randn(2, 300, width, generator=numbers)
+    expected = towards_like(axes, vectors, 3)
+    given = axes.cuda(), vectors.cuda(), SIDES[dims], 3
+    exact = towards_fused(*given, precision="ieee").cpu()
+    # scores are below 3 · STRICT, so float32 is off by 3 · STRICT · width · 2⁻²⁴ at most, and a
+    # mean of places by twice that share of the map
+    wide = float((axes.amax(2) - axes.amin(2)).max())
+    off = 3 * STRICT * (width + 8) * 2.0**-24
+    assert torch.allclose(exact, expected, atol=2 * off * wide)
+    # TF32 keeps ten bits of each factor: 2 · STRICT · v·m / |v|² is off by 2⁻¹⁰ of it at most,
+    # where a mean m is no longer than the longest vector
+    length = vectors.norm(dim=2)
+    longer = float(length.max() / length.min())
+    rough = towards_fused(*given).cpu()
+    assert (rough - expected).abs().max() <= 2 * 2 * STRICT * longer * 2.0**-10 * wide
+    assert torch.equal(rough, towards_fused(*given).cpu())
+
+
+@pytest.mark.parametrize("columns", [1, 5, 64, 312, 1024])
+def test_ranks_counted_by_pairs_are_those_of_sorted_rows(columns: int) -> None:
+    numbers = torch.Generator().manual_seed(0)
+    rows = torch.randn(3, 7, columns, generator=numbers).mul(9).round()  # many are equal
+    rows[0, 0, columns // 2 :] = torch.inf
+    assert torch.equal(_ranks(rows.cuda()).cpu(), _ranks(rows))
+
+
+@pytest.mark.parametrize("count", [128, 300, 20])
+def test_the_scale_found_by_a_kernel_is_that_of_plain_sums(count: int) -> None:
+    numbers = torch.Generator().manual_seed(0)
+    queries = torch.randn(3, count, 16, generator=numbers)
+    keys = 4 * torch.randn(3, count, 16, generator=numbers) + queries
+    found = best_scale(queries.cuda(), keys.cuda()).cpu()
+    # a correlation is off by a few times 2⁻²⁴; at the top of a parabola c is off by its root
+    assert torch.allclose(found, best_scale(queries, keys), rtol=8 * 2.0**-12)

@@ -213,5 +213,5 @@ def test_vectors_read_ahead_are_those_of_their_chunk(
 @pytest.mark.parametrize("joint", ["attention", "scale"])
 def test_a_device_is_made_ready_by_the_steps_of_a_chunk(joint: str) -> None:
     before = torch.get_rng_state()
-    warm_up(Options("umap", 2, joint), 50, 40)
+    warm_up(Options("umap", 2, joint), 50, 40, 16)
     assert torch.equal(torch.get_rng_state(), before)  # it draws from a generator of its own

@@ -38,6 +38,7 @@ NEAREST = 3
 ROWS = 300  # sampled for trustworthiness; all points are ranked for each
 ROWS_ALIKE = 200  # of queries, and of keys, for trustworthiness among like
 ROWS_AN_INPUT = 64  # sampled for the correlation
+SHORT = 1024  # a row that a GPU ranks by comparing all its pairs
 ROWS_SEEN = 1000  # sampled for the strongest key and the correlation over visible keys
 
 
@@ -287,6 +288,10 @@ def nearest(places: Tensor, rows: Tensor, k: int) -> Tensor:
 
 def _ranks(values: Tensor) -> Tensor:
     """Rank along the last axis, with mean 0."""
+    if values.is_cuda and has_triton() and 0 < values.shape[-1] <= SHORT and values.numel():
+        from attention_atlas.layout.fused_rows import row_ranks
+
+        return row_ranks(values)
     values = values.contiguous()
     order = values.sort(-1).values
     below = torch.searchsorted(order, values)

@@ -4,7 +4,8 @@
 
 The largest numbers of a row are found by halving: a row stays in registers while a number that k of
 its groups reach is searched among all floats, whose bits are in their order; the few numbers that
-reach it are put in order. The rank of a few numbers in a row is counted. Both read each row once.
+reach it are put in order. The rank of a few numbers in a row is counted, and so are the ranks of
+all numbers of a short row: comparing all pairs of them is faster than sorting.
 Imported only where the tensors are on CUDA.
 """
 
@@ -14,6 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 GROUPS = 256  # of a row; more than are searched for
+RANKED = 64  # numbers of a row that a program ranks, and that it compares them with at once
 _PAIRS = 8192  # of a number of a row and a wanted one that are compared at once
 
 
@@ -46,6 +48,15 @@ def count_below(rows: Tensor, wanted: Tensor) -> Tensor:
         WANTED=wide, COLUMNS=max(16, _PAIRS // wide), num_warps=4,
     )  # fmt: skip
     return counts
+
+
+def row_ranks(rows: Tensor) -> Tensor:
+    """Rank the numbers of each row (…, M) with mean 0; equal ones share their mean rank."""
+    columns = rows.shape[-1]
+    ranks = torch.empty(rows.shape, dtype=torch.float32, device=rows.device)
+    grid = (rows.numel() // columns, triton.cdiv(columns, RANKED))
+    _rank[grid](rows.contiguous(), ranks, columns, RANKED=RANKED, num_warps=4)
+    return ranks
 
 
 @triton.jit(do_not_specialize=["rows", "columns", "k", "room", "own"])  # compiling takes a second
@@ -107,3 +118,18 @@ def _count(ROWS, WANTED_OF, COUNTS, columns, k, WANTED: tl.constexpr, COLUMNS: t
         value = tl.load(ROWS + row * columns + column, mask=column < columns, other=float("inf"))
         counts += (value[None, :] < wanted[:, None]).to(tl.int32)
     tl.store(COUNTS + row * k + which, tl.sum(counts, 1), mask=real)
+
+
+@triton.jit(do_not_specialize=["columns"])
+def _rank(ROWS, RANKS, columns, RANKED: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * columns
+    mine = tl.program_id(1) * RANKED + tl.arange(0, RANKED)
+    value = tl.load(ROWS + row + mine, mask=mine < columns, other=0.0)[:, None]
+    counts = tl.zeros([RANKED, RANKED], tl.int32)
+    for first in range(0, columns, RANKED):
+        column = first + tl.arange(0, RANKED)
+        # nothing is below NaN, nor equal to it
+        other = tl.load(ROWS + row + column, mask=column < columns, other=float("nan"))[None, :]
+        counts += (other < value).to(tl.int32) + (other <= value).to(tl.int32)
+    rank = (tl.sum(counts, 1) - columns).to(tl.float32) / 2
+    tl.store(RANKS + row + mine, rank, mask=mine < columns)

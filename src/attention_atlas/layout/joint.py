@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.device import has_triton
 from attention_atlas.names.errors import InputError
 
 PAIRS = 128  # queries and keys sampled for c; all pairs of them are used
 GRID = torch.linspace(-2.5, 2.5, 41).exp()  # times the c at which both spread equally
-TOGETHER = 8  # of the grid on a GPU, where a call on few numbers costs as much as one on many
 SEARCHES = 3  # times that the grid is moved where the best c is at its end
 
 
@@ -125,13 +125,17 @@ def best_scale(queries: Tensor, keys: Tensor) -> Tensor:
     centre = equal
     for _ in range(SEARCHES):
         tried = centre * GRID.to(equal)[:, None]  # (grid, heads)
-        together = TOGETHER if queries.is_cuda else 1
-        scores = torch.cat(
-            [
-                weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
-                for c2 in torch.split(tried.square()[:, :, None, None], together)
-            ]
-        )
+        if queries.is_cuda and has_triton():
+            from attention_atlas.layout.fused_scale import scale_scores
+
+            scores = scale_scores(tried, a2, b2, cross, dot)
+        else:
+            scores = torch.cat(
+                [
+                    weighted_correlation(a2 * c2 + b2 / c2 - cross, dot)
+                    for c2 in torch.split(tried.square()[:, :, None, None], 1)
+                ]
+            )
         best = scores.argmax(0)
         at_end = (best == 0) | (best == len(GRID) - 1)
         best_c = centre * _peak(scores)

@@ -11,6 +11,8 @@ repeats on any device.
 import torch
 from torch import Tensor
 
+from attention_atlas.layout.device import has_triton
+
 SIDES = {2: 20, 3: 9}  # nodes of the grid along each axis
 AROUND = 0.7  # steps of the grid: how far a node hears
 REACH = 1.0  # steps of the grid: how far a point is drawn
@@ -18,6 +20,7 @@ STRICT = 45.0  # how much likeness counts against nearness
 SHIFTS = (0.7548776662, 0.5698402910, 0.3819660113)  # of the grid along each axis, each turn
 SMALLEST = -80.0  # of exponents: a CPU takes a hundred times as long for numbers below about e^-87
 CELLS, CELLS_CUDA = 1 << 25, 1 << 27  # points × nodes at once
+WIDEST = 256  # vectors of the kernels, which keep a row in registers
 
 
 def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
@@ -27,20 +30,37 @@ def towards_like(axes: Tensor, vectors: Tensor, turn: int = 0) -> Tensor:
     turn     how often this was done before; it says where the grid begins
     """
     side = SIDES[len(axes)]
+    if axes.is_cuda and has_triton() and vectors.shape[2] <= WIDEST:
+        return towards_fused(axes, vectors, side, turn)
     cells = CELLS_CUDA if axes.is_cuda else CELLS
     heads = max(1, cells // (axes.shape[2] * side ** len(axes)))
     parts = zip(torch.split(axes, heads, 1), torch.split(vectors, heads), strict=True)
     return torch.cat([_towards(places, of, side, turn) for places, of in parts], 1)
 
 
-def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
+def towards_fused(
+    axes: Tensor, vectors: Tensor, side: int, turn: int, precision: str = "tf32"
+) -> Tensor:
+    """Get the same by kernels that store nothing for a point and a node."""
+    from attention_atlas.layout.fused_like import Crowd, like_means, like_ways
+
+    node, unit = _grid(axes, side, turn)
+    crowd = Crowd(axes.contiguous(), vectors.contiguous(), node.contiguous(), unit.contiguous())
+    means, square = like_means(crowd, AROUND, precision)
+    return like_ways(crowd, means, square, (STRICT, REACH), precision)
+
+
+def _grid(axes: Tensor, side: int, turn: int) -> tuple[Tensor, Tensor]:
+    """Say where nodes stand along each axis, (dims, heads, side), and how far apart: (heads, 1)."""
     low, high = axes.amin(2, keepdim=True), axes.amax(2, keepdim=True)  # (dims, heads, 1)
     step = ((high - low) / (side - 2)).clamp_min(1e-12)  # nodes beyond the edge, or it draws in
     numbers = torch.arange(-1, side - 1, dtype=axes.dtype, device=axes.device)
     begin = torch.stack([numbers + (0.5 + turn * by) % 1 for by in SHIFTS[: len(axes)]])
-    node = low + step * begin[:, None]
-    # node is (dims, heads, side), square (dims, heads, points, side)
-    unit = step.mean(0)  # (heads, 1)
+    return low + step * begin[:, None], step.mean(0)
+
+
+def _towards(axes: Tensor, vectors: Tensor, side: int, turn: int) -> Tensor:
+    node, unit = _grid(axes, side, turn)  # square is (dims, heads, points, side)
     square = ((axes[..., None] - node[:, :, None]) / unit[..., None]).square_()
     least = SMALLEST / len(axes)  # of the product of all axes
     heard = [way.div_(-2 * AROUND**2).clamp_min_(least).exp_() for way in square]

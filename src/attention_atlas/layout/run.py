@@ -56,7 +56,8 @@ class Layout:
         if reading is None:
             reading = self._start(chunk)
             task = self.tasks[chunk["task"]]
-            warm_up(self.options, len(task.queries), len(task.keys))
+            width = self.atlas.layer_of(task.heads[chunk["heads"][0]]).width
+            warm_up(self.options, len(task.queries), len(task.keys), width)
         vectors = reading.result()
         if following is not None:
             self.ahead[str(following)] = self._start(following)

@@ -164,7 +164,8 @@ def _shuffled(course: Course, order: Tensor) -> Course:
     moved = Rounds(to[around.partner[:, rows]].int(), around.weight[:, order])
     kin = course.kin
     if kin:
-        kin = torch.split(torch.cat(kin, 1)[:, order], list(course.crowds), 1)
+        parts = torch.split(torch.cat(kin, 1)[:, order], list(course.crowds), 1)
+        kin = tuple(part.contiguous() for part in parts)  # read anew at every turn
     seen = gaze.renumbered(to) if gaze else None
     return Course(moved, course.crowds, course.for_epochs, seen, kin)
 

@@ -18,14 +18,17 @@ from attention_atlas.layout.neighbours import as_points, find_neighbours, larges
 from attention_atlas.layout.plan import Options, made_of_attention
 from attention_atlas.layout.sight import MapTokens, plain_sight
 
-TOKENS, HEADS, WIDTH = 96, 2, 64
+TOKENS, HEADS = 96, 2
 
 
 @cache
-def warm_up(options: Options, queries: int, keys: int) -> None:
-    """Lay out made-up points on the device of the options, for maps of so many tokens."""
+def warm_up(options: Options, queries: int, keys: int, width: int) -> None:
+    """Lay out made-up points on the device of the options, for maps of so many tokens.
+
+    width  of a vector, since kernels are compiled for it
+    """
     device, dice = torch.device(options.device), torch.Generator().manual_seed(0)
-    q, k = (torch.randn(HEADS, TOKENS, WIDTH, generator=dice).to(device) for _ in range(2))
+    q, k = (torch.randn(HEADS, TOKENS, width, generator=dice).to(device) for _ in range(2))
     inputs, places = np.zeros(TOKENS, np.int64), np.arange(TOKENS)
     ordinary = np.zeros(TOKENS, bool)
     tokens = MapTokens(inputs, inputs, places, places, ordinary, ordinary)

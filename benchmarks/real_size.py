@@ -7,8 +7,9 @@
 Each step of a job runs in a process of its own, so that its peak memory is its own; plain pass and
 capture take turns. Shapes other than SmolLM2 have random weights: time does not depend on them.
 A step gets ten minutes; UMAP is for the GPU alone. The plain pass runs the same batches, after one
-short pass to warm up. What one more text costs is the difference of llama-7b-160 and llama-7b, a
-144th of it.
+short pass to warm up; on a GPU, after a pass over all texts, and a capture after one of two short
+texts: what a process loads and compiles once is in neither. What one more text costs is the
+difference of llama-7b-160 and llama-7b, a 144th of it.
 """
 
 import argparse
@@ -54,7 +55,7 @@ JOBS = {
     "llama-7b-160": Job("llama", 560, 160, cuda=True, steps=("plain", "none")),
     "qwen-934": Job("qwen", 934, cuda=True),
     "qwen-1900": Job("qwen", 1_900, cuda=True),
-    "qwen-40000": Job("qwen", 40_000, cuda=True),
+    "qwen-40000": Job("qwen", 40_000, cuda=True, steps=STEPS[:4]),
     "smollm2-991": Job("smollm2", 991),
     "smollm2-1952": Job("smollm2", 1_952),
     "smollm2-4071": Job("smollm2", 4_071),
@@ -108,6 +109,14 @@ def plain(loaded: Loaded, texts: list[str]) -> None:
             loaded.model(**tensors)
 
 
+def captured(loaded: Loaded, texts: list[str], folder: Path) -> None:
+    """Capture into a folder that is named as the step."""
+    aa.capture(
+        (loaded.model, loaded.processor), texts, path=folder, batch_size=BATCH, progress=False,
+        vectors="none" if folder.name == "none" else "all",
+    )  # fmt: skip
+
+
 def one_step(name: str, step: str, folder: Path, smollm2: Path) -> dict[str, float]:
     """Run one step of a job; return its seconds, bytes and peak memory in MiB."""
     loaded = model_of(JOBS[name], smollm2) if step in STEPS[:3] else None
@@ -116,6 +125,9 @@ def one_step(name: str, step: str, folder: Path, smollm2: Path) -> dict[str, flo
         plain(loaded, [texts[0][:200]])
         if JOBS[name].cuda:
             plain(loaded, texts)
+            if step != "plain":
+                with tempfile.TemporaryDirectory() as place:
+                    captured(loaded, [text[:2000] for text in texts[:2]], Path(place) / step)
             torch.cuda.synchronize()
     before = _now_mib()
     start = time.perf_counter()
@@ -124,10 +136,7 @@ def one_step(name: str, step: str, folder: Path, smollm2: Path) -> dict[str, flo
         plain(loaded, texts)
     elif step in ("capture", "none"):
         assert loaded is not None
-        aa.capture(
-            (loaded.model, loaded.processor), texts, path=folder / step, batch_size=BATCH,
-            progress=False, vectors="none" if step == "none" else "all",
-        )  # fmt: skip
+        captured(loaded, texts, folder / step)
     elif step == "measure":
         aa.open(folder / "capture").measure(progress=False)
     else:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attention_atlas.record.prove import spot_check as check
-from attention_atlas.record.prove.spot_check import Errors, Lighten, spot_check
+from attention_atlas.record.prove.spot_check import Errors, Lighten, spot_check, spot_checks
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import layers_of
 
@@ -98,6 +98,17 @@ def test_one_wrong_layer_is_found_among_right_ones() -> None:
     assert [error > 1e-3 for error in errors] == [False, False, True, False, True]
 
 
+def test_many_layers_looked_at_together_show_what_each_shows_alone() -> None:
+    real = torch.ones(B, N, dtype=torch.bool)
+    real[0, -1] = False
+    calls = [made(0), replace(made(1), scale=0.45), made(2)]
+    calls[2].output[1, 2] = math.nan  # type: ignore[index]
+    samples = [Lighten()(call).samples[0] for call in calls]
+    together = spot_checks(samples, real, None)
+    assert together == [spot_check(sample, real, None) for sample in samples]
+    assert together[0].output < together[1].output < together[2].output == math.inf
+
+
 def test_padded_queries_do_not_count_and_weight_on_padded_keys_does() -> None:
     real = torch.ones(B, N, dtype=torch.bool)
     real[0, -1] = False
@@ -133,3 +144,18 @@ def test_queries_shared_by_two_calls_are_still_one_attention_after_rounding() ->
     (merged,) = calls_of(first, second)
     assert merged.value.shape[-1] == 2 * D and len(merged.samples) == 2
     assert len(calls_of(first, replace(second, query=first.query.clone()))) == 2
+
+
+def test_values_beyond_fp16_on_another_device_are_told_after_the_batch() -> None:
+    class Elsewhere(torch.Tensor):
+        """A tensor of the CPU that says it is on a GPU."""
+
+        device = torch.device("meta")
+
+    light = Lighten()
+    far = made(0)
+    large = (far.value * 1e6).as_subclass(Elsewhere)
+    light._in_half(replace(far, module="far", value=large))
+    light._in_half(replace(far, module="near", value=far.value.as_subclass(Elsewhere)))
+    assert light.beyond() == {"far"}
+    assert light.beyond() == set()

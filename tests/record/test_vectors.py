@@ -12,10 +12,13 @@ from transformers import LlamaConfig, LlamaModel
 import attention_atlas as aa
 from attention_atlas.measure import read_blocks
 from attention_atlas.measure.alike import alike, sample_rows
+from attention_atlas.measure.read_blocks import Machine
+from attention_atlas.measure.run import measure_atlas
+from attention_atlas.measure.shards import Meter
 from attention_atlas.names.errors import InputError, PickError
 from attention_atlas.page.answers.about import about
 from attention_atlas.page.answers.mean_pattern import mean_pattern
-from attention_atlas.record.write.options import sample_size
+from attention_atlas.record.write.options import sample_size, score_rows_of
 from attention_atlas.record.write.shard_tensors import Joined
 from attention_atlas.store.held_shard import HeldShard
 from tests.store.test_format import SMALL
@@ -174,15 +177,15 @@ def test_an_interrupted_capture_resumes_with_its_scores(
 ) -> None:
     from attention_atlas.studies import capture as study
 
-    real, left = study.measure_contents, [2]
+    real, left = study.start_measuring, [2]
 
-    def stops(contents: Any, plan: Any, device: str) -> Any:
+    def stops(*given: Any) -> Any:
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
-        return real(contents, plan, device)
+        return real(*given)
 
-    monkeypatch.setattr(study, "measure_contents", stops)
+    monkeypatch.setattr(study, "start_measuring", stops)
     with pytest.raises(KeyboardInterrupt):
         captured(tmp_path / "x.atlas", "none")
     monkeypatch.undo()
@@ -201,3 +204,34 @@ def test_older_captures_keep_their_fingerprint(tmp_path: Path) -> None:
     atlas = captured(tmp_path / "x.atlas", "all")
     assert "vectors" not in atlas.manifest.options
     assert atlas.manifest.kept_inputs is None
+
+
+def test_rows_are_drawn_of_longer_inputs_and_the_scores_say_so(tmp_path: Path) -> None:
+    """The scores are those of the same rows of an atlas with all vectors."""
+    drawn = captured(tmp_path / "drawn.atlas", "none", score_rows=8)
+    whole = captured(tmp_path / "whole.atlas", "all")
+    expected = measure_atlas(whole, machine=Machine(rows=8), keep=False, progress=False)
+    ours = drawn.scores()
+    assert ours is not None and ours.options["rows"] == 8
+    assert ours.options["longer inputs"] == sum(length > 8 for length in LENGTHS)
+    pd.testing.assert_frame_equal(ours.table, expected.table)
+    pd.testing.assert_frame_equal(ours.kinds, expected.kinds)
+    assert "at most 8 rows drawn" in ours.measures["entropy"]["formula"]
+    again = drawn.measure(progress=False)  # there are no vectors to measure other rows of
+    pd.testing.assert_frame_equal(again.table, ours.table)
+
+
+def test_few_rows_are_drawn_of_many_inputs_and_all_of_few() -> None:
+    assert [score_rows_of(None, inputs) for inputs in (0, 1, 16, 160)] == [2048, 2048, 128, 64]
+    assert score_rows_of(3, 160) == 3
+
+
+def test_a_gpu_is_given_its_work_before_any_score_is_waited_for(whole: aa.Atlas) -> None:
+    """As on a GPU, but with torch on the CPU: what is begun first and read later is the same."""
+    machine = Machine("cpu", held=True)
+    meter = Meter(whole, machine=machine)
+    read = meter.start(0)
+    later, at_once = read().arrays, meter.shard(0).arrays
+    assert later.keys() == at_once.keys()
+    for name in later:
+        np.testing.assert_array_equal(later[name], at_once[name])

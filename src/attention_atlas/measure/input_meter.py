@@ -5,7 +5,8 @@ The vectors are a `StoredLayer`'s: those of a file, or those of a capture that i
 together, all their heads in one block: a call on a few heads costs as much as one on many.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from attention_atlas.measure.definition import Measure
 from attention_atlas.measure.dice import InputDice
 from attention_atlas.measure.kinds import COLUMNS
-from attention_atlas.measure.one_input import InputScores, measure_blocks
+from attention_atlas.measure.one_input import InputScores, start_measuring
 from attention_atlas.measure.read_blocks import (
     ALL_CORES,
     LARGEST,
@@ -32,6 +33,7 @@ from attention_atlas.names.out_of_memory import is_out_of_memory
 from attention_atlas.store.form import Ints
 from attention_atlas.store.rows import StoredLayer
 
+AHEAD = 1  # inputs that a GPU may still compute when the next one is begun
 Numbers = npt.NDArray[Any]
 
 
@@ -52,37 +54,74 @@ class InputMeter:
         self, layers: Sequence[StoredLayer], measures: Sequence[Measure], number: int
     ) -> list[InputScores]:
         """Measure all heads of some layers that are `alike` on one input."""
+        return self._start(layers, measures, number)()
+
+    def _start(
+        self, layers: Sequence[StoredLayer], measures: Sequence[Measure], number: int
+    ) -> Callable[[], list[InputScores]]:
+        """Begin to measure one input; returns a function that waits for the scores of layers."""
         rows, keys = layers[0].size(number)
         heads = [stored.layer.heads for stored in layers]
         computing = self.machine.for_input(sum(heads) * rows * keys)
         stacks = cut_stacks(layers, keys, computing.largest)
-        parts = [self._stack(stack, measures, number, computing) for stack in stacks]
-        scores = np.concatenate([part.scores for part in parts], 1)
-        chance = np.concatenate([part.chance for part in parts], 1)
-        evidence = np.concatenate([part.evidence for part in parts])
-        ends = np.cumsum(heads)[:-1]
-        cut = np.split(scores, ends, 1), np.split(chance, ends, 1), np.split(evidence, ends)
-        return [InputScores(*of_layer) for of_layer in zip(*cut, strict=True)]
+        begun = [self._stack(stack, measures, number, computing) for stack in stacks]
+
+        def read() -> list[InputScores]:
+            parts = [wait() for wait in begun]
+            scores = np.concatenate([part.scores for part in parts], 1)
+            chance = np.concatenate([part.chance for part in parts], 1)
+            evidence = np.concatenate([part.evidence for part in parts])
+            ends = np.cumsum(heads)[:-1]
+            cut = np.split(scores, ends, 1), np.split(chance, ends, 1), np.split(evidence, ends)
+            return [InputScores(*of_layer) for of_layer in zip(*cut, strict=True)]
+
+        return read
 
     def layers(
         self, layers: Sequence[StoredLayer], measures: Sequence[Measure], inputs: Sequence[int]
     ) -> list[dict[str, Numbers]]:
         """Measure layers on some inputs; returns the arrays of a `Partial`, without their names."""
+        return self.start_layers(layers, measures, inputs, AHEAD)()
+
+    def start_layers(
+        self, layers: Sequence[StoredLayer], measures: Sequence[Measure], inputs: Sequence[int],
+        ahead: int,
+    ) -> Callable[[], list[dict[str, Numbers]]]:  # fmt: skip
+        """Begin to measure layers; returns a function that waits for what `layers` returns.
+
+        ahead  inputs that may be begun and not read yet
+        """
         measured: list[list[InputScores]] = [[] for _ in layers]
+        begun: deque[tuple[list[int], Callable[[], list[InputScores]]]] = deque()
+
+        def read(left: int) -> None:
+            while len(begun) > left:
+                group, wait = begun.popleft()
+                for place, of_layer in zip(group, wait(), strict=True):
+                    measured[place].append(of_layer)
+
         for number in inputs:
             for group in group_alike(layers, number):
-                scores = self.together([layers[place] for place in group], measures, number)
-                for place, of_layer in zip(group, scores, strict=True):
-                    measured[place].append(of_layer)
-        return [
-            _arrays(scores, inputs, len(measures), stored.layer.heads)
-            for scores, stored in zip(measured, layers, strict=True)
-        ]
+                alike = [layers[place] for place in group]
+                begun.append((group, self._start(alike, measures, number)))
+                read(ahead)
+
+        def arrays() -> list[dict[str, Numbers]]:
+            read(0)
+            return [
+                _arrays(scores, inputs, len(measures), stored.layer.heads)
+                for scores, stored in zip(measured, layers, strict=True)
+            ]
+
+        return arrays
 
     def _stack(
         self, stack: Stack, measures: Sequence[Measure], number: int, computing: Computing
-    ) -> InputScores:
-        """Measure the heads of a stack; where memory does not suffice, in smaller blocks."""
+    ) -> Callable[[], InputScores]:
+        """Begin to measure the heads of a stack; where memory does not suffice, in smaller blocks.
+
+        Returns a function that waits for their scores.
+        """
         # The same shuffles for all layers, so that chance does not depend on how they are cut.
         dice = InputDice(self.seed, number)
         blocks = stacked_blocks(stack, number, self.tokens, computing, self.seed)
@@ -91,7 +130,7 @@ class InputMeter:
             keys = self.aside.get((layer.keys, number), np.zeros(0, np.intp))
             blocks = set_aside(blocks, keys, layer.sink)
         try:
-            return measure_blocks(measures, blocks, dice)
+            return start_measuring(measures, blocks, dice)
         except (RuntimeError, MemoryError) as problem:
             if not is_out_of_memory(problem) or computing.largest <= LARGEST:
                 raise

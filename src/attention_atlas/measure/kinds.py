@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from attention_atlas.measure.accumulate import Accumulator, State
-from attention_atlas.measure.arrays import Floats
+from attention_atlas.measure.arrays import Bools, Floats, Integers
 from attention_atlas.measure.row_block import Keys, RowBlock
 from attention_atlas.measure.row_sums import set_aside_keys
 from attention_atlas.measure.shape_sums import ShapeSums, near_diagonal, shape_sums
@@ -125,36 +125,53 @@ def make_kind(
     whole: Floats, rest: Floats, left: float, offset: int, rest_offset: int, end: int
 ) -> Kind:
     """Name the kind from evidence (5,) for all of the attention and for that outside sinks."""
-    with_sink, margin = name(whole)
-    sink, without = max(0.0, 1 - left), None
-    named = with_sink
-    if sink > SINK and left > LEAST_REST:
-        without, rest_margin = name(rest)
-        if hides_parallel(with_sink, without, rest, rest_margin):
-            named, margin, offset = without, rest_margin, rest_offset
+    row = np.concatenate([whole, rest, [left]])[None]
+    (named,), (margin,) = name_kinds(row)
+    (with_sink, without), _ = lead_shapes(np.stack([whole, rest]))
+    if _hide_parallel(row)[0]:
+        offset = rest_offset
     detail = {"parallel": say_offset(offset), "radioactive": f"to the {ENDS[end]}"}
     evidence = {shape: round(float(value), 4) for shape, value in zip(NAMES, whole, strict=True)}
     return Kind(
-        named, round(margin, 4), evidence, detail.get(named, ""), round(sink, 4), with_sink, without
-    )
+        KINDS[named], round(float(margin), 4), evidence, detail.get(KINDS[named], ""),
+        round(max(0.0, 1 - left), 4), KINDS[with_sink], KINDS[without] if _rests(row)[0] else None,
+    )  # fmt: skip
 
 
-def hides_parallel(with_sink: str, without: str, rest: Floats, margin: float) -> bool:
-    """Tell whether a sink hides a parallel head. An X needs its first token, so it stays X."""
-    return (
-        without == "parallel"
-        and with_sink != "X-type"
-        and margin >= REST_MARGIN
-        and float(rest[NAMES.index("parallel")]) >= REST_EVIDENCE
-    )
+def name_kinds(evidence: Floats) -> tuple[Integers, Floats]:
+    """Name the kinds of heads from rows (H, 11 or more) of `Evidence`.
+
+    Returns places in KINDS and margins, (H,) each.
+    """
+    with_sink, margin = lead_shapes(evidence[:, WHOLE])
+    without, rest_margin = lead_shapes(evidence[:, REST])
+    hidden = _hide_parallel(evidence)
+    return np.where(hidden, without, with_sink), np.where(hidden, rest_margin, margin)
 
 
-def name(evidence: Floats) -> tuple[str, float]:
-    """Find the shape with the most evidence; returns it, or "mixed", and its lead."""
-    order = np.argsort(evidence)
-    best, lead = int(order[-1]), float(evidence[order[-1]] - evidence[order[-2]])
-    unclear = lead < LEAST_MARGIN or evidence[best] < LEAST_EVIDENCE
-    return (MIXED if unclear else NAMES[best]), lead
+def _hide_parallel(evidence: Floats) -> Bools:
+    """Tell which sinks hide a parallel head. An X needs its first token, so it stays X."""
+    with_sink, _ = lead_shapes(evidence[:, WHOLE])
+    without, margin = lead_shapes(evidence[:, REST])
+    parallel = NAMES.index("parallel")
+    hidden = _rests(evidence) & (without == parallel) & (with_sink != NAMES.index("X-type"))
+    hidden &= (margin >= REST_MARGIN) & (evidence[:, REST][:, parallel] >= REST_EVIDENCE)
+    return np.asarray(hidden)
+
+
+def _rests(evidence: Floats) -> Bools:
+    """Tell which heads rest on sinks, and have something left outside them."""
+    left = evidence[:, LEFT]
+    return np.asarray((np.maximum(1 - left, 0) > SINK) & (left > LEAST_REST))
+
+
+def lead_shapes(evidence: Floats) -> tuple[Integers, Floats]:
+    """Find the shapes with the most evidence, (H, 5), or "mixed"; returns places, and leads."""
+    order, index = np.argsort(evidence, axis=1), np.arange(len(evidence))
+    best, most = order[:, -1], evidence[index, order[:, -1]]
+    lead = most - evidence[index, order[:, -2]]
+    unclear = (lead < LEAST_MARGIN) | (most < LEAST_EVIDENCE)
+    return np.where(unclear, KINDS.index(MIXED), best), lead
 
 
 def say_offset(offset: int) -> str:

@@ -48,15 +48,23 @@ class Computing:
 
         Floats of 16 bits become float32.
         """
+        moved = self._moved(values)
         if self.device == "numpy":
-            values = as_numpy(values)
-            return values.astype(np.float32) if values.dtype == np.float16 else values
+            return moved.astype(np.float32) if moved.dtype == np.float16 else moved
+        return moved.float() if moved.dtype.itemsize == 2 and moved.is_floating_point() else moved
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Put arrays where they are computed with, joined along their first axis, as they are."""
+        return _joined([self._moved(part) for part in parts])
+
+    def _moved(self, values: Any) -> Any:
+        if self.device == "numpy":
+            return as_numpy(values)
         import torch
 
         if isinstance(values, np.ndarray):
             values = torch.from_numpy(np.ascontiguousarray(values))
-        moved = values.to(self.device, non_blocking=True)
-        return moved.float() if moved.dtype == torch.float16 else moved
+        return values.to(self.device, non_blocking=True)
 
     @property
     def fused(self) -> bool:
@@ -83,6 +91,7 @@ class Machine:
     largest: int | None = None
     rows: int | None = MOST_ROWS
     cores: int | None = None  # None: all
+    held: bool = False  # vectors are at hand, so that no layers need to be read beside others
 
     def for_input(self, weights: int) -> Computing:
         """Choose where an input of so many weights is computed, and in what blocks."""
@@ -104,6 +113,8 @@ class Machine:
         computing = self.for_input(weights * layers)
         on_gpu = computing.device != "numpy"
         blocks, parts = (TOGETHER_ON_GPU, PARTS_ON_GPU) if on_gpu else (1, PARTS)
+        if on_gpu and self.held:
+            parts = 1
         most = layers if weights < WORTH_A_THREAD else -(-layers // parts)
         return max(1, min(most, blocks * computing.largest // max(1, weights)))
 
@@ -150,18 +161,11 @@ class HeadPart:
         """Read vectors (entries, N, D) of an input; None where they are not stored."""
         return self.stored.as_stored(what, entries, input) if self.stored.has(what) else None
 
-    def by_head(self, what: str, input: int, computing: Computing) -> Any:
-        """Read keys or values (H, M, D) of an input, those of its group for each head."""
-        layer = self.stored.layer
-        groups, group_of = np.unique(
-            self.heads // (layer.heads // layer.groups), return_inverse=True
-        )
-        vectors = self.vectors(what, groups, input)
-        if vectors is None:
-            return None
-        vectors = computing.put(vectors)
-        same = len(groups) == len(self.heads)
-        return vectors if same else vectors[computing.put(group_of)]
+    def groups(self) -> tuple[Ints, Ints]:
+        """Get the groups whose keys the heads read, and which of them each head reads."""
+        size = self.stored.layer.heads // self.stored.layer.groups
+        groups, group_of = np.unique(self.heads // size, return_inverse=True)
+        return groups, group_of
 
 
 Stack = Sequence[HeadPart]  # heads of layers that are computed alike: `StoredLayer.alike`
@@ -183,16 +187,14 @@ def stacked_blocks(
     n, m = stored.size(input)
     reader = _Reader(stack, input, computing)
     keys, square = reader.keys(tokens), stored.layer.queries == stored.layer.keys
-    query = reader.queries()
     all_rows = computing.some_rows(n, seed)
+    query = reader.queries(all_rows)
     chance_step = max(1, len(all_rows) // CHANCE_ROWS)
     step = max(1, computing.largest // (reader.heads * max(1, m)))
     for start in range(0, len(all_rows), step):
         rows = all_rows[start : start + step]
         on_device = computing.put(rows)
-        of_rows = None
-        if query is not None:
-            of_rows = query if len(rows) == n else query[:, on_device]
+        of_rows = None if query is None else query[:, start : start + step]
         weights, seen, products, band = reader.weights(rows, of_rows, keys.vectors)
         first = None if band.first is None else computing.put(band.first)
         yield RowBlock(
@@ -220,24 +222,40 @@ class _Reader:
     def heads(self) -> int:
         return sum(len(part.heads) for part in self.stack)
 
-    def queries(self) -> Any:
-        """Read the queries (H, N, D); None where they are not stored."""
+    def queries(self, rows: Ints) -> Any:
+        """Read the queries (H, R, D) of some rows; None where they are not stored."""
         parts = [part.vectors("query", part.heads, self.input) for part in self.stack]
         if any(part is None for part in parts):
             return None
-        return _joined([self.computing.put(part) for part in parts])
+        joined = self.computing.joined(parts)
+        if len(rows) < joined.shape[1]:
+            joined = joined[:, self.computing.put(rows)]
+        return self.computing.put(joined)
 
     def keys(self, tokens: TokenTable) -> Keys:
         """Read what there is to know of the input's keys."""
         stream, put = self.stack[0].stored.layer.keys, self.computing.put
-        vectors, values = (
-            _joined([part.by_head(what, self.input, self.computing) for part in self.stack])
-            for what in ("key", "value")
-        )
+        vectors, values = (self._by_head(what) for what in ("key", "value"))
         place = tokens.places(self.input, stream)
         ids, special, punctuation = (put(marks) for marks in tokens.of(self.input, stream))
         place = None if place is None else put(place)
         return Keys(ids, special, punctuation, place, vectors, values)
+
+    def _by_head(self, what: str) -> Any:
+        """Read keys or values (H, M, D), those of its group for each head; None: not stored."""
+        groups = [part.groups() for part in self.stack]
+        parts = [
+            part.vectors(what, own, self.input)
+            for part, (own, _) in zip(self.stack, groups, strict=True)
+        ]
+        if any(part is None for part in parts):
+            return None
+        vectors = self.computing.put(self.computing.joined(parts))
+        if len(vectors) == self.heads:
+            return vectors
+        starts = np.cumsum([0, *(len(own) for own, _ in groups[:-1])])
+        group_of = [start + of for start, (_, of) in zip(starts, groups, strict=True)]
+        return vectors[self.computing.put(np.concatenate(group_of))]
 
     def weights(self, rows: Ints, query: Any, key: Any) -> tuple[Any, Any, Any, SeenBand]:
         """Compute weights (H, R, M) of some rows, which keys are seen (R, M), and products q·k."""

@@ -104,7 +104,7 @@ def measure_atlas(
     without_sinks  the sinks of each input are taken out of its weights first
     """
     known = None if again else known_scores(atlas, without_sinks)
-    if known is not None and not _as_asked(known.options, seed, machine):
+    if known is not None and not _as_asked(known.options, seed, machine, atlas):
         known = None
     if known is not None and not extras:
         return known
@@ -124,11 +124,14 @@ def measure_atlas(
     return scores
 
 
-def _as_asked(options: Mapping[str, Any], seed: int, machine: Machine) -> bool:
-    """Tell whether scores have this seed, and at least so many rows of each input."""
+def _as_asked(options: Mapping[str, Any], seed: int, machine: Machine, atlas: StoredAtlas) -> bool:
+    """Tell whether scores have this seed, and at least so many rows of each input.
+
+    Where vectors were not kept, the rows are those of the capture: no others can be measured.
+    """
     rows = options.get("rows")
     enough = rows is None or (machine.rows is not None and machine.rows <= rows)
-    return options.get("seed") == seed and enough
+    return options.get("seed") == seed and (enough or atlas.manifest.kept_inputs is not None)
 
 
 def known_scores(atlas: StoredAtlas, without_sinks: bool = False) -> Scores | None:

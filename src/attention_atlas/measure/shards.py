@@ -4,7 +4,7 @@ A `Partial` holds the scores of one shard's inputs as plain arrays, a row an inp
 written to a file. `join` adds partials up.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -95,6 +95,25 @@ class Meter:
                 done(count)
         return Partial(number, arrays)
 
+    def start(self, number: int) -> Callable[[], Partial]:
+        """Begin to measure a shard whose vectors a GPU holds; returns a function that waits.
+
+        Nothing is waited for here, so that the caller can give the GPU its next work meanwhile.
+        """
+        begun = []
+        for layers in self._together(number):
+            stored, inputs = self._held(number, layers)
+            wait = self._inputs.start_layers(stored, layers[0].measures, inputs, len(inputs))
+            begun.append((layers, wait))
+
+        def read() -> Partial:
+            arrays: dict[str, Numbers] = {}
+            for layers, wait in begun:
+                arrays |= _by_name(layers, wait())
+            return Partial(number, arrays)
+
+        return read
+
     def _layers(
         self, shard: int, meters: Mapping[str, InputMeter], layers: Sequence[MeasuredLayer]
     ) -> tuple[int, dict[str, Numbers]]:
@@ -102,12 +121,7 @@ class Meter:
         stored, inputs = self._held(shard, layers)
         meter = meters.get(layers[0].tower.name, self._inputs)
         measured = meter.layers(stored, layers[0].measures, inputs)
-        arrays = {
-            f"{layer.stem}.{name}": array
-            for layer, of_layer in zip(layers, measured, strict=True)
-            for name, array in of_layer.items()
-        }
-        return len(inputs) * len(layers), arrays
+        return len(inputs) * len(layers), _by_name(layers, measured)
 
     def _held(
         self, shard: int, layers: Sequence[MeasuredLayer]
@@ -166,6 +180,17 @@ class Meter:
         return self.machine.threads(self._mean_weights(shard, self.layers[0]))
 
 
+def _by_name(
+    layers: Sequence[MeasuredLayer], measured: Sequence[dict[str, Numbers]]
+) -> dict[str, Numbers]:
+    """Return the arrays of layers under the names of a `Partial`."""
+    return {
+        f"{layer.stem}.{name}": array
+        for layer, of_layer in zip(layers, measured, strict=True)
+        for name, array in of_layer.items()
+    }
+
+
 def measure_shard(atlas: StoredAtlas, shard: int, seed: int = 0) -> Partial:
     """Measure one shard of an atlas."""
     return Meter(atlas, seed=seed).shard(shard)
@@ -174,17 +199,20 @@ def measure_shard(atlas: StoredAtlas, shard: int, seed: int = 0) -> Partial:
 def layers_of(atlas: StoredAtlas, measures: Iterable[Measure]) -> list[MeasuredLayer]:
     """List every layer of an atlas with the measures that apply to it."""
     measures = tuple(measures)
+    streams = {layer.keys for tower in atlas.towers for layer in tower.layers}
+    shows = {stream: what_shows(atlas.tokens(stream=stream)) for stream in streams}
     return [
-        MeasuredLayer(tower, layer, _possible(atlas, tower, layer, measures))
+        MeasuredLayer(tower, layer, _possible(atlas, tower, layer, measures, shows[layer.keys]))
         for tower in atlas.towers
         for layer in tower.layers
     ]
 
 
 def _possible(
-    atlas: StoredAtlas, tower: Tower, layer: Layer, measures: tuple[Measure, ...]
-) -> tuple[Measure, ...]:
-    square, shows = layer.queries == layer.keys, what_shows(atlas.tokens(stream=layer.keys))
+    atlas: StoredAtlas, tower: Tower, layer: Layer, measures: tuple[Measure, ...],
+    shows: Container[str],
+) -> tuple[Measure, ...]:  # fmt: skip
+    square = layer.queries == layer.keys
     parts: dict[str, tuple[str, ...]] = {
         "weights": (), "vectors": ("query", "key"), "values": ("value",),
     }  # fmt: skip

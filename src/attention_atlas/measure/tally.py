@@ -13,8 +13,8 @@ from attention_atlas.measure.kinds import (
     REST,
     WHOLE,
     Kind,
-    kind_of,
     make_kind,
+    name_kinds,
 )
 from attention_atlas.measure.shape_sums import FARTHEST
 from attention_atlas.measure.shapes import ENDS, NAMES
@@ -56,10 +56,10 @@ class Tally:
             strength = evidence[:, shapes][:, NAMES.index("parallel")]
             self.offsets[side, heads, offset + FARTHEST + 1] += strength
         self.ends[heads, ends] += evidence[:, NAMES.index("radioactive")]
-        for head in heads:
-            kind = kind_of(evidence[head])
-            self.counts[head, KINDS.index(kind.name)] += 1
-            _keep(self.best[head].setdefault(kind.name, []), kind.margin, number)
+        kinds, margins = name_kinds(evidence)
+        self.counts[heads, kinds] += 1
+        for best, kind, margin in zip(self.best, kinds.tolist(), margins.tolist(), strict=True):
+            _keep(best.setdefault(KINDS[kind], []), round(margin, 4), number)
 
     def of(self, head: int) -> HeadKind | None:
         """Name the kind of one head; None where no input was long enough."""
@@ -86,6 +86,8 @@ class Tally:
 
 
 def _keep(best: list[tuple[float, int]], margin: float, number: int) -> None:
+    if len(best) == TELLING and (margin, number) < best[-1]:
+        return
     best.append((margin, number))
     best.sort(reverse=True)
     del best[TELLING:]

@@ -4,8 +4,9 @@ With `vectors="all"` the atlas keeps everything and is measured when asked for. 
 is measured while its vectors are in memory, and only a sample of them, or none, is written.
 """
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import pandas as pd
 from attention_atlas.store.reader import StoredAtlas
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from attention_atlas.measure.shards import MeasuredLayer, Partial
     from attention_atlas.store.parts import Contents, Journal
@@ -53,6 +54,7 @@ class WhileCapturing:
         from attention_atlas.measure.orders import order_rows
         from attention_atlas.measure.run import all_score_rows, drawn_rows, kind_rows, told
         from attention_atlas.measure.weights import alike_rows
+        from attention_atlas.record.write.options import score_rows_of
         from attention_atlas.store.scores import Scores, write_scores
 
         seed = int(atlas.manifest.options["seed"])
@@ -63,7 +65,8 @@ class WhileCapturing:
         joined = join(layers, partials, seed)
         rows = all_score_rows(atlas, joined)
         kinds = [row for layer in joined for row in kind_rows(atlas, layer)]
-        drawn = drawn_rows(atlas.tokens())
+        asked = atlas.manifest.options.get("score_rows")
+        drawn = drawn_rows(atlas.tokens(), score_rows_of(asked, len(atlas)))
         words = {
             measure.name: told(measure, drawn["rows"])
             for layer in layers
@@ -83,18 +86,50 @@ def _compile(device: str) -> None:
         compile_ahead(device)
 
 
-def run_measured(asked: "Mapping[str, Any]") -> "dict[str, Contents]":
+class MeasuredShard(Mapping[str, "Contents"]):
+    """What a shard keeps, and its scores, which a GPU may still compute until they are asked for.
+
+    So they are waited for in the thread that writes, while the model runs the next shard.
+    """
+
+    def __init__(self, contents: "Contents", scores: "Callable[[], Contents]"):
+        self._parts = {"contents": lambda: contents, "scores": scores}
+
+    def __getitem__(self, name: str) -> "Contents":
+        return self._parts[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+def run_measured(asked: Mapping[str, Any]) -> MeasuredShard:
     """Run one shard of a plan and measure it; returns what it keeps, and its scores."""
     from attention_atlas.record.write.shard_job import start_shard
 
     run = start_shard(asked)
     whole = run.contents(everything=True)
     device = run.loaded.model.device.type
-    return {"contents": run.contents(), "scores": measure_contents(whole, run.plan, device)}
+    scores = start_measuring(whole, run.plan, device, run.plan.score_rows)
+    return MeasuredShard(run.contents(), scores)
 
 
-def measure_contents(whole: "Contents", plan: Any, device: str = "cpu") -> "Contents":
+def measure_contents(whole: "Contents", plan: Any) -> "Contents":
     """Measure all inputs of a shard in memory; returns the scores, and the names of measures."""
+    return start_measuring(whole, plan)()
+
+
+def start_measuring(
+    whole: "Contents", plan: Any, device: str = "cpu", rows: int | None = None
+) -> "Callable[[], Contents]":
+    """Begin to measure a shard; returns a function that waits for what `measure_contents` returns.
+
+    On a CPU it is measured at once. On a GPU everything is begun: the vectors are not needed after.
+
+    rows  of each input, at most; None: as many as of an atlas
+    """
     from attention_atlas.measure.read_blocks import find_machine
     from attention_atlas.measure.shards import Meter
     from attention_atlas.names.errors import InputError
@@ -102,13 +137,20 @@ def measure_contents(whole: "Contents", plan: Any, device: str = "cpu") -> "Cont
     from attention_atlas.store.parts import Contents
 
     # What is measured on the GPU that the model is on never leaves it.
-    held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"], device == "cuda")
+    on_gpu = device == "cuda"
+    held = HeldShard(plan.towers, whole.arrays, whole.tables["tokens"], on_gpu)
+    usual = find_machine(device)
+    machine = replace(usual, rows=rows or usual.rows, held=on_gpu)
     try:
-        meter = Meter(held, seed=plan.capturing.seed, machine=find_machine(device))
+        meter = Meter(held, seed=plan.capturing.seed, machine=machine)
     except InputError:  # inputs of a single token: no head has anything to choose
-        return Contents()
+        return Contents
     measures = {layer.stem: [measure.name for measure in layer.measures] for layer in meter.layers}
-    return Contents(meter.shard(0).arrays, facts={"measures": measures})
+    if on_gpu:
+        read = meter.start(0)
+        return lambda: Contents(read().arrays, facts={"measures": measures})
+    measured = Contents(meter.shard(0).arrays, facts={"measures": measures})
+    return lambda: measured
 
 
 def _layers(atlas: StoredAtlas, scores: "Journal") -> "list[MeasuredLayer]":

@@ -12,7 +12,9 @@ p of a layer's rows is found with a probability of at least 1 − (1 − p)^R, a
 left out. The errors are kept row by row: which rows are padding is known later.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -32,6 +34,8 @@ LARGEST = 4_000_000  # weights at once
 STRONGEST = 8  # keys of a row that are compared again once they are on disk
 # fp16 must keep weights within 1e-3 of the model's; for sampled rows the limit is half of that.
 ROUNDING_LIMIT = 5e-4
+Ends = tuple[Tensor, Tensor]  # queries and keys
+Vectors = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 
 @dataclass
@@ -46,55 +50,87 @@ class Lighten:
     everything: bool = False  # round nothing
     seed: int = 0
     told: bool = False  # whether the strongest weights of rows are kept, to be compared on disk
-    _last: tuple[Call, Call] | None = None
+    _last: tuple[Ends, Ends] | None = None  # as they were, and in fp16
+    _fit: dict[str, Tensor] = field(default_factory=dict)  # on a GPU: whether values are in range
 
     def __post_init__(self) -> None:
         self._dice = torch.Generator().manual_seed(self.seed)
 
     def __call__(self, call: Call) -> Call:
-        samples = samples_of(call, self._dice, self.told)
-        light = replace(call, samples=samples, output=None)
-        if not samples or self.everything:
-            return light
+        if not _has_vectors(call):
+            return replace(call, samples=(), output=None)
+        half = None if self.everything or call.module in self.fine else self._in_half(call)
+        samples = samples_of(call, self._dice, self.told, half and half[1])
         # A batch of several waits: its padding, which is not known here, does not count.
-        if len(call.query) == 1 and call.query.device.type == "cpu" and _is_coarse(samples[0]):
+        lone = len(call.query) == 1 and call.query.device.type == "cpu"
+        if half is not None and lone and _is_coarse(samples[0]):
             self.fine.add(call.module)
-        return light if call.module in self.fine else self._in_half(light)
+            half = None
+        query, key, value = half or (call.query, call.key, call.value)
+        return replace(call, samples=samples, output=None, query=query, key=key, value=value)
 
-    def _in_half(self, call: Call) -> Call:
-        """Return a call in fp16, but with float32 values if one is beyond the range of fp16."""
-        low, high = torch.aminmax(call.value) if call.value.numel() else (0.0, 0.0)
-        fits = max(-float(low), float(high)) < torch.finfo(torch.float16).max
+    def _in_half(self, call: Call) -> Vectors:
+        """Return the vectors in fp16, but float32 values if one is beyond the range of fp16."""
         query, key = self._ends(call)
-        value = call.value.half() if fits else call.value.float()
-        light = replace(call, query=query, key=key, value=value)
-        self._last = (call, light)
-        return light
+        self._last = (call.query, call.key), (query, key)
+        if not call.value.numel():
+            return query, key, call.value.half()
+        # As models have them, (B, M, G, E), they are read in the order of memory.
+        low, high = torch.aminmax(call.value.transpose(1, 2))
+        most = torch.finfo(torch.float16).max
+        if call.value.device.type == "cpu":
+            fits = max(-float(low), float(high)) < most
+            return query, key, call.value.half() if fits else call.value.float()
+        # To know it now, the model would wait for its GPU in every layer: `beyond` asks later.
+        in_range = torch.maximum(-low, high) < most
+        before = self._fit.get(call.module)
+        self._fit[call.module] = in_range if before is None else in_range & before
+        return query, key, call.value.half()
 
-    def _ends(self, call: Call) -> tuple[Tensor, Tensor]:
+    def beyond(self) -> set[str]:
+        """Return the modules whose values were beyond the range of fp16 since the last call.
+
+        Only of a GPU; elsewhere such values are kept in float32 at once.
+        """
+        known, self._fit = self._fit, {}
+        return {name for name, fits in known.items() if not fits}  # layers may be on several GPUs
+
+    def _ends(self, call: Call) -> Ends:
         """Return queries and keys in fp16; successive calls that share them still do after."""
         if self._last is not None:
-            before, light = self._last
-            if all(same_memory(getattr(before, x), getattr(call, x)) for x in ("query", "key")):
-                return light.query, light.key
+            before, half = self._last
+            if all(same_memory(a, b) for a, b in zip(before, (call.query, call.key), strict=True)):
+                return half
         return call.query.half(), call.key.half()
+
+
+def _has_vectors(call: Call) -> bool:
+    return bool(call.query.shape[-1] and call.query.numel())
 
 
 def _is_coarse(sample: Sample) -> bool:
     return float(sample.rounding.nan_to_num(0.0).max()) > ROUNDING_LIMIT
 
 
-def samples_of(call: Call, dice: torch.Generator, told: bool = False) -> tuple[Sample, ...]:
-    """Return a sample of a call; none if it has no vectors. `told` keeps the strongest weights."""
-    if not call.query.shape[-1] or not call.query.numel():
+def samples_of(
+    call: Call, dice: torch.Generator, told: bool = False, half: Tensor | None = None
+) -> tuple[Sample, ...]:
+    """Return a sample of a call; none if it has no vectors. `told` keeps the strongest weights.
+
+    half  its keys in fp16, where they are known
+    """
+    if not _has_vectors(call):
         return ()
     batch, _, n, _ = call.query.shape
     sequences = torch.arange(batch)
     if batch > SEQUENCES:
         sequences = torch.randperm(batch, generator=dice)[:SEQUENCES].sort().values
     rows = draw_rows(n, len(sequences), dice, rows_each(len(sequences)))
-    sequences, rows = (drawn.to(call.query.device) for drawn in (sequences, rows))
-    shown = _in_blocks(call, sequences, rows, told)
+    sequences, rows = (
+        drawn.to(call.query.device, non_blocking=True) for drawn in (sequences, rows)
+    )
+    half = call.key.half() if half is None else half
+    shown = _in_blocks(call, half, sequences, rows, told)
     return (Sample(batch, n, sequences, rows, *shown),)
 
 
@@ -105,10 +141,17 @@ def rows_each(sequences: int) -> int:
 
 def draw_rows(n: int, sequences: int, dice: torch.Generator, count: int = ROWS) -> Tensor:
     """Draw rows of n, (S, R): one of each of R equal spans, each row of a span as likely."""
-    edges = torch.linspace(0, n, min(count, n) + 1, dtype=torch.float64).round().long()
-    spans = edges.diff()
+    starts, spans, last = _spans(n, min(count, n))
     drawn = (torch.rand(sequences, len(spans), generator=dice) * spans).long()
-    return edges[:-1] + torch.minimum(drawn, spans - 1)
+    return starts + torch.minimum(drawn, last)
+
+
+@lru_cache(maxsize=64)
+def _spans(n: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return, of equal spans of n rows, the first row, the length, and the length less one."""
+    edges = torch.linspace(0, n, count + 1, dtype=torch.float64).round().long()
+    spans = edges.diff()
+    return edges[:-1], spans, spans - 1
 
 
 def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
@@ -116,18 +159,12 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
     keys = call.key.shape[2]
     whole = len(sequences) == len(call.query)
 
-    def selected(x: Tensor) -> Tensor:
-        return x if len(x) == 1 or whole else x[sequences]
-
-    def vectors(x: Tensor) -> Tensor:
-        # A product copies the vectors of several sequences: from (B, M, G, D), as models have
-        # them, slowly and each time, and not at all from (B, G, M, D).
-        return x if len(x) == 1 else selected(x).contiguous()
-
     def cut(term: Tensor | None) -> Tensor | None:  # rows may be shared, keys too many
         if term is None:
             return None
-        term = selected(term)[..., :keys]
+        if len(term) > 1 and not whole:
+            term = term[sequences]
+        term = term[..., :keys]
         if term.shape[-2] == 1:
             return term
         term = term.expand(len(rows), *term.shape[1:])
@@ -139,9 +176,9 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
     places = sequences[:, None]
     return replace(
         call,
-        query=call.query[places, :, rows].transpose(1, 2),
-        key=vectors(call.key),
-        value=vectors(call.value),
+        query=call.query[places, :, rows].transpose(1, 2).float(),
+        key=_side_by_side(call.key, sequences, whole),
+        value=_side_by_side(call.value, sequences, whole),
         mask=mask,
         bias=cut(call.bias),
         causal=False,
@@ -150,38 +187,76 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
     )
 
 
-def _in_blocks(call: Call, sequences: Tensor, rows: Tensor, told: bool) -> list[Tensor]:
+def _side_by_side(vectors: Tensor, sequences: Tensor, whole: bool) -> Tensor:
+    """Return the vectors (S, G, M, D) of some sequences in float32, each head's side by side.
+
+    A product copies the vectors of several sequences: from (B, M, G, D), as models have them,
+    slowly and each time, and not at all from (B, G, M, D).
+    """
+    if len(vectors) == 1:
+        return vectors.float()
+    vectors = vectors if whole else vectors[sequences]
+    if vectors.dtype == torch.float32:
+        return vectors.contiguous()
+    return vectors.to(torch.float32, memory_format=torch.contiguous_format)
+
+
+def _in_blocks(
+    call: Call, half: Tensor, sequences: Tensor, rows: Tensor, told: bool
+) -> Sequence[Tensor]:
     """Return what `_shown` returns of all rows, from so many at once as fit into memory."""
     count, width = rows.shape
     one = max(1, call.query.shape[1] * call.key.shape[2])  # weights of one row of all heads
     tall = max(1, LARGEST // (one * width))  # sequences at once
     wide = max(1, min(width, LARGEST // one))  # rows at once
+
+    def block(here: slice, there: slice) -> tuple[Tensor, ...]:
+        drawn = sequences[here]
+        rounded = _side_by_side(half, drawn, len(drawn) == len(call.query))
+        return _shown(at_rows(call, drawn, rows[here, there]), rounded, told)
+
+    if count <= tall and width <= wide:
+        return block(slice(None), slice(None))
     blocks = []
     for start in range(0, count, tall):
         here = slice(start, start + tall)
-        parts = [
-            _shown(at_rows(call, sequences[here], rows[here, row : row + wide]), told)
-            for row in range(0, width, wide)
-        ]
+        parts = [block(here, slice(row, row + wide)) for row in range(0, width, wide)]
         blocks.append([torch.cat(part, 1) for part in zip(*parts, strict=True)])
     return [torch.cat(block) for block in zip(*blocks, strict=True)]
 
 
-def _shown(call: Call, told: bool) -> tuple[Tensor, ...]:
-    """Return what the rows of a call show: the fields of a Sample, each (S, R, …)."""
-    weights = call.softmax(call.logits())  # (S, H, R, M)
-    rounded = call.softmax(call.logits(half=True))
-    rounding = (weights - rounded).abs().amax((1, 3))
+def _shown(call: Call, half: Tensor, told: bool) -> tuple[Tensor, ...]:
+    """Return what the rows of a call show: the fields of a Sample, each (S, R, …).
+
+    half  its keys, rounded to fp16
+    """
+    products = _products(call.query, call.key), _products(call.query.half().float(), half)
+    weights, rounded = call.softmax(call.logits_of(torch.stack(products)))  # (S, H, R, M)
+    rounding = (weights - rounded).abs_().amax((1, 3))
     error, size = torch.zeros_like(rounding), torch.ones_like(rounding)
     if call.output is not None:
-        moved = grouped_product(weights, call.value.float())  # (S, H, R, E)
+        moved = grouped_product(weights, call.value)  # (S, H, R, E)
         given = call.output.transpose(1, 2).float()
-        error, size = (moved - given).abs().amax((1, 3)), given.abs().amax((1, 3))
+        error, size = (moved - given).abs_().amax((1, 3)), given.abs().amax((1, 3))
     shown = (rounding, error, size, weights.amax(1).half())
     if not told:
         return shown
     strongest = weights.topk(min(STRONGEST, weights.shape[-1]), -1)
     return *shown, *(part.transpose(1, 2) for part in strongest)
+
+
+def _products(query: Tensor, key: Tensor) -> Tensor:
+    """Return the products (S, H, R, M) of queries (S, H, R, D) and keys (S, G, M, D).
+
+    Of several sequences, few queries are turned rather than many keys: a library for matrices takes
+    twice as long for a hundred small products with a turned right side.
+    """
+    if len(key) == 1:
+        return grouped_product(query, key.mT)
+    count, heads, rows, width = query.shape
+    groups, keys = key.shape[1:3]
+    grouped = query.reshape(count, groups, heads // groups * rows, width)
+    return (key @ grouped.mT.contiguous()).mT.reshape(count, heads, rows, keys)
 
 
 @dataclass(frozen=True)
@@ -199,22 +274,41 @@ class Errors:
 
 
 def spot_check(sample: Sample, queries: Tensor | None, keys: Tensor | None) -> Errors:
-    """Return the errors of a sample.
+    """Return the errors of a sample; `queries` and `keys` as in `spot_checks`."""
+    return spot_checks([sample], queries, keys)[0]
+
+
+def spot_checks(
+    samples: Sequence[Sample], queries: Tensor | None, keys: Tensor | None
+) -> list[Errors]:
+    """Return the errors of each of some samples, all of the same shape, of one batch.
 
     queries, keys  (B, N) and (B, M) bool: which places are not padding; None: all
     """
-    counts, of = torch.ones_like(sample.rows, dtype=torch.bool), sample.batch * sample.queries
-    if queries is not None and queries.shape == (sample.batch, sample.queries):
-        counts, of = real_rows(sample, queries), int(queries.sum())
-    error, size = (part.nan_to_num(torch.inf) for part in (sample.error, sample.size))
+    together, count = _joined(samples), len(samples)
+    counts, of = torch.ones_like(together.rows, dtype=torch.bool), together.batch * together.queries
+    if queries is not None and queries.shape == (together.batch, together.queries):
+        counts, of = real_rows(together, queries), int(queries.sum())
+    error, size = (part.nan_to_num(torch.inf) for part in (together.error, together.size))
     size = size.masked_fill(size.isinf() | ~counts, 0.0).amax(1, keepdim=True).clamp_min(1e-6)
     output = error / size
-    if keys is not None and keys.shape == (sample.batch, sample.looked.shape[2]):
-        pads = ~keys[sample.sequences.cpu()].to(sample.looked.device)
-        output = torch.maximum(output, (sample.looked.float() * pads[:, None]).sum(-1))
-    rounding = sample.rounding.nan_to_num(torch.inf)
-    worst = torch.stack([rounding, output]).masked_fill(~counts, 0.0).amax((1, 2)).tolist()
-    return Errors(worst[0], worst[1], int(counts.sum()), of)
+    if keys is not None and keys.shape == (together.batch, together.looked.shape[2]):
+        pads = ~keys[together.sequences.cpu()].to(together.looked.device)
+        output = torch.maximum(output, (together.looked.float() * pads[:, None]).sum(-1))
+    both = torch.stack([together.rounding.nan_to_num(torch.inf), output])
+    off = both.masked_fill(~counts, 0.0).view(2, count, -1).amax(2)
+    compared = counts.view(count, -1).sum(1)
+    largest = zip(*off.tolist(), compared.tolist(), strict=True)
+    return [Errors(rounding, output, rows, of) for rounding, output, rows in largest]
+
+
+def _joined(samples: Sequence[Sample]) -> Sample:
+    """Return several samples of one batch as one, with so many times as many sequences."""
+    if len(samples) == 1:
+        return samples[0]
+    names = ("sequences", "rows", "rounding", "error", "size", "looked")
+    parts = [torch.cat([getattr(sample, name) for sample in samples]) for name in names]
+    return Sample(samples[0].batch, samples[0].queries, *parts)
 
 
 def real_rows(sample: Sample, queries: Tensor) -> Tensor:

@@ -40,12 +40,13 @@ class Call:
     def tower_key(self) -> tuple[str, bool]:
         return self.tower, self.cross
 
-    def logits(self, half: bool = False) -> Tensor:
-        """Return the logits, float32 (B, H, N, M); `half` rounds the vectors to fp16 first."""
-        query, key = self.query, self.key
-        if half:
-            query, key = query.half(), key.half()
-        logits = grouped_product(query.float(), key.float().transpose(-1, -2)) * self.scale
+    def logits(self) -> Tensor:
+        """Return the logits, float32 (B, H, N, M)."""
+        return self.logits_of(grouped_product(self.query.float(), self.key.float().mT))
+
+    def logits_of(self, products: Tensor) -> Tensor:
+        """Return the logits (B, H, N, M) of some products of queries and keys."""
+        logits = products * self.scale
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
         if self.bias is not None:

@@ -57,11 +57,14 @@ class Forms:
 
     _known: dict[Hashable, tuple[Form, Call]] = field(default_factory=dict)
     _all_seen: dict[int, tuple[bool, Call]] = field(default_factory=dict)  # by the id of the call
+    _last: tuple[Call, Hashable] | None = None  # a call, and what its forms are known by
 
     def of(self, call: Call, row: int, queries: Places, keys: Places) -> Form:
         """Return the form of input `row` of a call, without padding."""
-        n, m = call.query.shape[2], call.key.shape[2]
-        key = (_memory(call.mask), _memory(call.bias), row, call.causal, n, m)
+        if self._last is None or self._last[0] is not call:
+            n, m = call.query.shape[2], call.key.shape[2]
+            self._last = call, (_memory(call.mask), _memory(call.bias), call.causal, n, m)
+        key = (self._last[1], row)
         if key not in self._known:
             form = _form(call, row, queries, keys)
             self._known[key] = (form, call)  # keeps the tensors alive, so their addresses stay
@@ -105,9 +108,9 @@ def pieces(
 def _piece(call: Call, row: int, queries: Places, keys: Places, forms: Forms) -> Piece:
     kv = min(row, call.key.shape[0] - 1)  # one set of keys may serve the whole batch
     return Piece(
-        query=call.query[row][:, queries],
-        key=call.key[kv][:, keys],
-        value=call.value[kv][:, keys],
+        query=call.query[row, :, queries],
+        key=call.key[kv, :, keys],
+        value=call.value[kv, :, keys],
         form=forms.of(call, row, queries, keys),
         weights=None if call.weights is None else call.weights[row][:, queries][..., keys],
         output=None if call.output is None else call.output[row].transpose(0, 1)[:, queries],
@@ -118,7 +121,7 @@ def _piece(call: Call, row: int, queries: Places, keys: Places, forms: Forms) ->
 def _lse(call: Call, row: int, queries: Places, keys: Places, forms: Forms) -> Tensor | None:
     if call.lse is None:
         return None
-    lse = call.lse[row][:, queries]
+    lse = call.lse[row, :, queries]
     return lse if forms.all_seen(call) else with_unseen_rows(lse, len(call.key[0, 0, keys]))
 
 

@@ -56,6 +56,7 @@ def capture(
     edits: Any = (),
     vectors: str = "all",
     projections: str = "auto",
+    score_rows: int | None = None,
     measuring: Measuring | None = None,
 ) -> StoredAtlas:
     """Run a model over inputs and store its attention; return the atlas.
@@ -72,10 +73,20 @@ def capture(
     vectors    whose vectors to keep: "all", "none", or "sample:20000", whole inputs drawn by `seed`
                until they have so many tokens; without "all" heads are measured while capturing
     projections  whose output projections to keep: "auto" (up to 256 MB), "all" or "none"
+    score_rows  of how many rows of each input heads are measured then, drawn by `seed`; unless
+               given, of 2,048 of all inputs together, and of at least 64 of each
     measuring  what measures them
     """
     capturing = Capturing(
-        tuple(keep), batch_size, generate, truncate, seed, vectors, shard_bytes, projections
+        tuple(keep),
+        batch_size,
+        generate,
+        truncate,
+        seed,
+        vectors,
+        shard_bytes,
+        projections,
+        score_rows,
     )
     capturing.check()
     if path is not None:

@@ -10,6 +10,7 @@ SHARD_BYTES = 128 * 2**20
 ALL, NONE, SAMPLE = "all", "none", "sample:"
 AUTO = "auto"
 PROJECTIONS = (AUTO, ALL, NONE)
+SCORE_ROWS, LEAST_SCORE_ROWS = 2048, 64  # of the corpus, and of each input at the least
 
 
 def sample_size(vectors: str) -> int | None:
@@ -25,6 +26,11 @@ def sample_size(vectors: str) -> int | None:
             "as in 'sample:20000'"
         )
     return int(count)
+
+
+def score_rows_of(asked: int | None, inputs: int) -> int:
+    """Return of how many rows of each of so many inputs heads are measured while capturing."""
+    return asked or max(LEAST_SCORE_ROWS, SCORE_ROWS // max(1, inputs))
 
 
 class Kept(StrEnum):
@@ -69,6 +75,13 @@ class Capturing:
         "Whose output projections to keep, for what heads move: auto (up to 256 MB), all, none.",
     )
 
+    score_rows: int | None = option(
+        None,
+        "Rows of each input that heads are measured on, where not all vectors are kept. Unless "
+        f"given, {SCORE_ROWS:,} of all inputs together, at least {LEAST_SCORE_ROWS} of each.",
+        min=1,
+    )
+
     def check(self) -> None:
         """Raise an InputError if an option is not possible."""
         unknown = [what for what in self.keep if what not in list(Kept)]
@@ -83,6 +96,8 @@ class Capturing:
             raise InputError(
                 f"projections is {self.projections!r}; give one of {', '.join(PROJECTIONS)}"
             )
+        if self.score_rows is not None and self.score_rows < 1:
+            raise InputError(f"score_rows is {self.score_rows}; give 1 or more")
         if self.batch_size < 1:
             raise InputError(
                 f"the batch size is {self.batch_size}; give a batch size of at least 1"

@@ -12,7 +12,7 @@ from typing import Any
 
 from attention_atlas.record.places.streams import Ends
 from attention_atlas.record.watch.layers import TowerKey
-from attention_atlas.record.write.options import Capturing
+from attention_atlas.record.write.options import Capturing, score_rows_of
 from attention_atlas.store.manifest import Tower, towers_from
 
 LayerKey = tuple[TowerKey, int]  # tower and layer number, as the recorder finds them
@@ -71,6 +71,11 @@ class CapturePlan:
     def ends(self) -> dict[LayerKey, Ends]:
         """Return the streams of each layer's queries and keys."""
         return {layer.key: Ends(layer.queries, layer.keys) for layer in self.layers}
+
+    @property
+    def score_rows(self) -> int:
+        """Return of how many rows of each input heads are measured while capturing."""
+        return score_rows_of(self.capturing.score_rows, self.shards[-1][1])
 
     @cached_property
     def exact(self) -> set[LayerKey]:

@@ -6,6 +6,7 @@ modules fp16 is too coarse for. Whether patches are where we expect them takes t
 pictures alone.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from attention_atlas.edits.trial import edited_trial
 from attention_atlas.models.encode import Encoded
 from attention_atlas.models.load import Loaded
 from attention_atlas.names.errors import ModelError
-from attention_atlas.record.places.streams import sizes
+from attention_atlas.record.places.streams import Ends, sizes
 from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.receipt import Trial
 from attention_atlas.record.prove.shorten import try_shortened
@@ -152,13 +153,14 @@ def cut_shards(
     Inputs that are costly to encode are taken to be as large as the largest of the first few, or
     larger if their text is longer.
     """
-    largest = max(bytes_of(item, trial, capturing.generate) for item in near)
+    layers = _layer_sizes(trial)
+    largest = max(bytes_of(item, layers, capturing.generate) for item in near)
     longest = max(_letters(corpus, number) for number in range(len(near)))
     shards, first, size = [], 0, 0.0
     room = capturing.shard_bytes if capturing.vectors == ALL else _room(corpus.loaded, capturing)
     for number in corpus.given:
         if corpus.is_cheap(number):
-            own = float(bytes_of(corpus.encode(number), trial, capturing.generate))
+            own = float(bytes_of(corpus.encode(number), layers, capturing.generate))
         else:
             own = largest * max(1.0, _letters(corpus, number) / longest)
         corpus.sizes[number] = own
@@ -184,20 +186,43 @@ def _letters(corpus: Corpus, number: int) -> int:
     return 1 + len(given.text or "") + len(given.second or "")
 
 
-def bytes_of(item: Encoded, trial: Trial, new: int = 0) -> int:
-    """Return the estimated bytes of one input and `new` generated tokens in a shard."""
-    total = 0
+@dataclass(frozen=True)
+class _LayerSize:
+    """What the bytes of a layer depend on; many layers have the same."""
+
+    ends: Ends
+    tried: tuple[int, int]  # queries and keys of an input of the trial
+    heads: int
+    groups: int
+    width: int
+    value_width: int
+
+    def bytes_of(self, item: Encoded, new: int) -> int:
+        """Return the estimated bytes of one input in a layer."""
+        n, m = (
+            len(item.streams[stream]) + new if stream in item.streams else count
+            for stream, count in zip((self.ends.queries, self.ends.keys), self.tried, strict=True)
+        )
+        size = 2 * (n * self.heads * self.width + m * self.groups * (self.width + self.value_width))
+        return size if self.width else size + 4 * self.heads * n * m
+
+
+def _layer_sizes(trial: Trial) -> Counter[_LayerSize]:
+    """Count the layers of each size."""
+    counts = Counter[_LayerSize]()
     for layer in trial.layers:
-        call, ends = layer.first, trial.ends[layer.tower_key, layer.number]
-        n, m = sizes(layer, len(call.query) if not trial.alone else 1)
-        n = len(item.streams[ends.queries]) + new if ends.queries in item.streams else n
-        m = len(item.streams[ends.keys]) + new if ends.keys in item.streams else m
+        call = layer.first
         _, heads, _, width = call.query.shape
+        tried = sizes(layer, len(call.query) if not trial.alone else 1)
+        ends = trial.ends[layer.tower_key, layer.number]
         groups, value_width = call.key.shape[1], call.value.shape[-1]
-        total += 2 * (n * heads * width + m * groups * (width + value_width))
-        if not width:
-            total += 4 * heads * n * m
-    return total
+        counts[_LayerSize(ends, tried, heads, groups, width, value_width)] += 1
+    return counts
+
+
+def bytes_of(item: Encoded, layers: Counter[_LayerSize], new: int = 0) -> int:
+    """Return the estimated bytes of one input and `new` generated tokens in a shard."""
+    return sum(count * layer.bytes_of(item, new) for layer, count in layers.items())
 
 
 def _too_coarse(plan: CapturePlan, trial: Trial) -> tuple[str, ...]:
@@ -222,13 +247,18 @@ def _trusted(
 ) -> dict[str, bool]:
     """Return, for each tower that reads pictures, whether its patches are where we expect them."""
     batch = trial.batches[0]
-    watch = watching(
-        loaded.model, plan.way, fast=plan.fast, light=Lighten(), seed=plan.capturing.seed
-    )
-    survey = Survey(loaded, watch)
     stored = [layer for layer in batch.layers if (layer.tower_key, layer.number) in plan.exact]
-    for name, stream in made_streams(stored, plan, batch.inputs).items():
-        for item in items[: batch.inputs]:
-            if stream.first and name not in item.streams:
-                survey.try_tower(stream.path, stream.module, stream.n, item)
+    asked = [
+        (stream, item)
+        for name, stream in made_streams(stored, plan, batch.inputs).items()
+        for item in items[: batch.inputs]
+        if stream.first and name not in item.streams
+    ]
+    if not asked:
+        return {}
+    seed = plan.capturing.seed
+    watch = watching(loaded.model, plan.way, fast=plan.fast, light=Lighten(), seed=seed)
+    survey = Survey(loaded, watch)
+    for stream, item in asked:
+        survey.try_tower(stream.path, stream.module, stream.n, item)
     return survey.trusted

@@ -2,15 +2,21 @@
 
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from attention_atlas.names.errors import ModelError
+from attention_atlas.record.places.streams import Ends
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.prove.on_disk import Kept, strongest
-from attention_atlas.record.prove.spot_check import ROUNDING_LIMIT, spot_check
+from attention_atlas.record.prove.spot_check import ROUNDING_LIMIT, spot_checks
+from attention_atlas.record.watch.call import Sample
 from attention_atlas.record.watch.layers import LayerCalls
 from attention_atlas.record.write.plan import CapturePlan
 from attention_atlas.store.manifest import Rows
+
+Sampled = tuple[LayerCalls, str, Sample]  # a sample, with its layer and module
+Alike = tuple[Ends, int, int, torch.Size, torch.device]  # streams and shape of a sample
 
 
 @dataclass
@@ -28,17 +34,29 @@ def check_batch(layers: list[LayerCalls], plan: CapturePlan, real: dict[str, Ten
     real  (B, N) bool for each known stream: which places are not padding
     """
     checked = Checked()
+    for (ends, *_), sampled in _by_shape(layers, plan).items():
+        samples = [sample for *_, sample in sampled]
+        errors_of = spot_checks(samples, real.get(ends.queries), real.get(ends.keys))
+        for (layer, module, _), errors in zip(sampled, errors_of, strict=True):
+            checked.error = worst(checked.error, errors.output)
+            checked.rows += Rows(errors.rows, errors.of)
+            _refuse_unexplained(layer, errors.output, plan)
+            if errors.rounding > ROUNDING_LIMIT:
+                checked.coarse.add(module)
+    return checked
+
+
+def _by_shape(layers: list[LayerCalls], plan: CapturePlan) -> dict[Alike, list[Sampled]]:
+    """Return the samples of some layers; those that can be looked at together are together."""
+    by_shape: dict[Alike, list[Sampled]] = {}
     for layer in layers:
         ends = plan.ends[layer.tower_key, layer.number]
         for call in (call for calls in layer.steps for call in calls):
             for sample in call.samples:
-                errors = spot_check(sample, real.get(ends.queries), real.get(ends.keys))
-                checked.error = worst(checked.error, errors.output)
-                checked.rows += Rows(errors.rows, errors.of)
-                _refuse_unexplained(layer, errors.output, plan)
-                if errors.rounding > ROUNDING_LIMIT:
-                    checked.coarse.add(call.module)
-    return checked
+                looked = sample.looked
+                alike = (ends, sample.batch, sample.queries, looked.shape, looked.device)
+                by_shape.setdefault(alike, []).append((layer, call.module, sample))
+    return by_shape
 
 
 def _refuse_unexplained(layer: LayerCalls, error: float, plan: CapturePlan) -> None:

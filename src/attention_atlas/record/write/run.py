@@ -52,6 +52,8 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
         del options["vectors"]
     if request.capturing.projections == AUTO:
         del options["projections"]
+    if request.capturing.score_rows is None:
+        del options["score_rows"]
     if request.edits:
         options["edits"] = [edit.to_json() for edit in request.edits]
     mark = fingerprint(corpus.loaded, given, options)

@@ -4,7 +4,7 @@ batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, 
                             └─ again, where fp16 is too coarse
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -49,6 +49,7 @@ class Bench:
     corpus: Corpus | None = None  # None in a process that has no inputs in memory
     orders: dict[Any, Any] = field(default_factory=dict)  # of patches, found by running the model
     fitting: Fitting = field(default_factory=Fitting)  # what fits into memory
+    light: Lighten = field(default_factory=Lighten)  # of the shard that runs
 
     @cached_property
     def stack(self) -> Stack | None:
@@ -69,12 +70,17 @@ class Bench:
         found = norm_map(module, len(like), like.detach())
         return None if found is None else (module, *found)
 
-    def watch(self, **options: Any) -> Watch:
-        """Prepare to watch the model, with the edits of the plan."""
-        model, way = self.loaded.model, self.plan.way
+    @cached_property
+    def watch(self) -> Watch:
+        """Return what watches the model in all shards."""
+        return self.watch_with(lambda call: self.light(call))
+
+    def watch_with(self, light: Callable[[Call], Call]) -> Watch:
+        """Prepare to watch the model, with the edits of the plan; `light` reduces each call."""
+        model, plan, seed = self.loaded.model, self.plan, self.plan.capturing.seed
         if self.stack is None:
-            return watching(model, way, **options)
-        return watching_edited(model, self.stack, way, **options)
+            return watching(model, plan.way, fast=plan.fast, light=light, seed=seed)
+        return watching_edited(model, self.stack, plan.way, fast=plan.fast, light=light, seed=seed)
 
 
 def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRun":
@@ -91,8 +97,8 @@ def run_inputs(bench: Bench, corpus: Corpus, numbers: Sequence[int]) -> "ShardRu
     size = 1 if one_by_one else capturing.batch_size
     model = bench.loaded.model
     worth = WORTH["cpu" if model.device.type == "cpu" else "gpu"]
-    watch = bench.watch(fast=plan.fast, light=light, seed=capturing.seed)
-    run = ShardRun(bench, corpus, items, watch, light)
+    bench.light = light
+    run = ShardRun(bench, corpus, items, bench.watch, light)
     for batch in batches(items, size, worth):
         bench.fitting.run(batch, run.add_split)
     return run
@@ -166,8 +172,9 @@ class ShardRun:
         layers = [layer for layer in layers if (layer.tower_key, layer.number) in self.plan.exact]
         checked = check_batch(layers, self.plan, real)
         self.run_error = worst(self.run_error, checked.error)
-        if not self.light.everything and checked.coarse - self.light.fine:
-            self.light.fine |= checked.coarse
+        coarse = checked.coarse | self.light.beyond()
+        if not self.light.everything and coarse - self.light.fine:
+            self.light.fine |= coarse
             self.add(batch)  # again, without rounding these modules
             return
         self.compared += checked.rows

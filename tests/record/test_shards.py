@@ -14,6 +14,7 @@ from attention_atlas.engine.job import Done, Job
 from attention_atlas.engine.local import Local
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import load
+from attention_atlas.record.watch import recorder
 from attention_atlas.record.write import rounding, shard
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.options import Capturing
@@ -79,6 +80,14 @@ def test_shards_become_the_same_bytes_wherever_they_run_and_are_written(
 ) -> None:
     monkeypatch.setitem(engines.ENGINES, "other", lambda _: engine)
     capture(tmp_path / "x.atlas", "other")
+    assert contents(tmp_path / "x.atlas") == contents(calm)
+
+
+def test_calls_that_are_reduced_together_become_the_same_bytes_as_each_alone(
+    tmp_path: Path, calm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "TOGETHER", 0)
+    capture(tmp_path / "x.atlas")
     assert contents(tmp_path / "x.atlas") == contents(calm)
 
 

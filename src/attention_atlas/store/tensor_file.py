@@ -25,6 +25,7 @@ from attention_atlas.store import files
 from attention_atlas.store.cores import each
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Ints
+from attention_atlas.store.freed_arrays import keep_freed_arrays
 from attention_atlas.store.seal import CHUNK, DIGITS, checksum_of_blocks, seal_place
 
 EVERY = slice(None)
@@ -249,7 +250,7 @@ class TensorFile:
             if key in _verified:
                 return
         file = self._opened()
-        _keep_freed_arrays()
+        keep_freed_arrays(CHUNK)
         spans = [range(start, min(start + SPAN, self.size)) for start in range(0, self.size, SPAN)]
         sums = each(lambda span: self._block_sums(file, span, zeros_at), spans)
         if checksum_of_blocks(chain.from_iterable(sums)) != checksum:
@@ -300,15 +301,6 @@ def _highest(spans: list[slice]) -> int:
 def _need(inside: bool, path: Path, name: str, todo: str) -> None:
     if not inside:
         raise StoreError(f"{path} is damaged: {name} is shorter than its blocks say; {todo}")
-
-
-def _keep_freed_arrays() -> None:
-    """Let the C library keep freed arrays of up to 4 MiB for the next ones.
-
-    glibc gives larger arrays back to the system than it ever saw freed, and the system clears each
-    anew, which doubles the time of weights. This one is never written to, so it costs nothing.
-    """
-    np.empty(CHUNK, np.uint8)
 
 
 def _zero(block: memoryview, place: int) -> None:

@@ -230,7 +230,8 @@ def _shown(call: Call, half: Tensor, told: bool) -> tuple[Tensor, ...]:
 
     half  its keys, rounded to fp16
     """
-    products = _products(call.query, call.key), _products(call.query.half().float(), half)
+    rounded_query = call.query.half().float()
+    products = grouped_product(call.query, call.key.mT), grouped_product(rounded_query, half.mT)
     weights, rounded = call.softmax(call.logits_of(torch.stack(products)))  # (S, H, R, M)
     rounding = (weights - rounded).abs_().amax((1, 3))
     error, size = torch.zeros_like(rounding), torch.ones_like(rounding)
@@ -243,20 +244,6 @@ def _shown(call: Call, half: Tensor, told: bool) -> tuple[Tensor, ...]:
         return shown
     strongest = weights.topk(min(STRONGEST, weights.shape[-1]), -1)
     return *shown, *(part.transpose(1, 2) for part in strongest)
-
-
-def _products(query: Tensor, key: Tensor) -> Tensor:
-    """Return the products (S, H, R, M) of queries (S, H, R, D) and keys (S, G, M, D).
-
-    Of several sequences, few queries are turned rather than many keys: a library for matrices takes
-    twice as long for a hundred small products with a turned right side.
-    """
-    if len(key) == 1:
-        return grouped_product(query, key.mT)
-    count, heads, rows, width = query.shape
-    groups, keys = key.shape[1:3]
-    grouped = query.reshape(count, groups, heads // groups * rows, width)
-    return (key @ grouped.mT.contiguous()).mT.reshape(count, heads, rows, keys)
 
 
 @dataclass(frozen=True)

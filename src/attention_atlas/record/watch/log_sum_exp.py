@@ -44,6 +44,11 @@ class WatchedKernel(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.lse: Tensor | None = None
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Tell torch not to wrap each operation for its compiler, which takes longer than ours."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,

@@ -40,6 +40,9 @@ _HARMLESS = frozenset(
         "head_mask",
     ]
 )
+# Bytes of calls that wait on a CPU to be reduced one after the other. Each by itself takes twice as
+# long: while a model computes a layer, the processor forgets our code.
+TOGETHER = 16_000_000
 _KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux", "scaling", "dropout"}
 
 
@@ -52,11 +55,18 @@ class Recorder:
 
     def __init__(self, *, detail: bool = False, light: Callable[[Call], Call] | None = None):
         self.needs_weights, self.light = detail, light
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the calls so far, such as those of a failed batch."""
         self.calls: list[Call] = []
+        self._waiting: list[Call] = []
 
     def take(self) -> list[Call]:
         """Return the calls so far and forget them."""
-        calls, self.calls = self.calls, []
+        self._reduce()
+        calls = self.calls
+        self.forget()
         return calls
 
     def before(self, passing: Passing) -> None:
@@ -64,8 +74,16 @@ class Recorder:
 
     def after(self, passing: Passing) -> None:
         """Record the call."""
-        call = self._call(passing)
-        self.calls.append(call if self.light is None else self.light(call))
+        self._waiting.append(self._call(passing))
+        on_gpu = passing.query.is_cuda  # its memory is dear, and it does not wait for us
+        if self.light is not None and (on_gpu or sum(map(_bytes, self._waiting)) > TOGETHER):
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Reduce the calls that wait, in their order."""
+        light = self.light
+        self.calls += self._waiting if light is None else [light(call) for call in self._waiting]
+        self._waiting = []
 
     def _call(self, passing: Passing) -> Call:
         options = passing.options
@@ -93,6 +111,11 @@ class Recorder:
         if self.needs_weights or passing.weights is None:
             return call
         return replace(call, lse=from_weights(call, passing.weights.detach()))
+
+
+def _bytes(call: Call) -> int:
+    tensors = call.query, call.key, call.value, call.output
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

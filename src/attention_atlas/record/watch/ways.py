@@ -62,13 +62,13 @@ def watching(
     spared = without_logits(model)
 
     def recorded(tensors: dict[str, Tensor], run: Callable[..., Any] | None = None) -> list[Call]:
-        recorder.take()  # forget the calls of a failed batch
+        recorder.forget()
         with door.open():
             if run is None:
                 model(**{**spared, **tensors})
             else:
                 run(**tensors)
-        return recorder.take()
+            return recorder.take()
 
     return recorded
 

@@ -144,7 +144,7 @@ def _sum_error(call: Call, matrix: Tensor, bias: Tensor, outlet: Outlet) -> floa
 
 def _stored(tensor: Tensor) -> Array:
     small = torch.float16 if tensor.dtype == torch.float16 else torch.float32
-    return np.ascontiguousarray(tensor.detach().to("cpu", small).numpy())
+    return np.asarray(tensor.detach().to("cpu", small).contiguous().numpy())
 
 
 def _add_readout(kept: KeptOutput, trial: Trial, model: Any, ids: list[int]) -> None:

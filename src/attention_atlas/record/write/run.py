@@ -23,6 +23,7 @@ from attention_atlas.record.write.shard_job import RUN_SHARD, refuse_objects, sh
 from attention_atlas.record.write.towers import towers
 from attention_atlas.record.write.vectors import draw_inputs
 from attention_atlas.store.arrived import Arrived
+from attention_atlas.store.freed_arrays import keep_freed_arrays
 from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.parts import Contents
 from attention_atlas.store.reader import StoredAtlas
@@ -64,6 +65,7 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
         refuse_objects(request.loading, corpus)
     elif request.measuring is not None and request.capturing.vectors != ALL:
         request.measuring.get_ready(corpus.loaded.model.device.type)
+    keep_freed_arrays()
     planned = make_plan(corpus, request.capturing, request.loading, request.edits)
     planned = replace(planned, plan=_with_kept(planned, corpus))
     forecast = foretell(planned, corpus)

@@ -9,7 +9,8 @@ For layers (for example `decoder.L3`), the final norm and the unembedding:
     norm.gain  norm.shift   (width,)        of the norm before the unembedding
     unembedding             (V, width)      rows of the tokens in `unembedding.ids` (V,)
 
-How it is read (all arrays are float32, read when first asked for and then kept):
+How it is read (all arrays are float32, read when first asked for and then kept; a small file is
+read as a whole):
 
     atlas.output                                the Output of an atlas
     atlas.output.projection("decoder", 3)       LayerProjection: matrix (H, E, width), bias (width,)
@@ -36,6 +37,7 @@ from attention_atlas.store.shard import ShardFile
 from attention_atlas.store.typed import decode
 
 OUTPUT = "output.safetensors"
+HELD = 64_000_000  # bytes of a file that is read into memory as a whole
 _WIDEST = 2048  # rows of a matrix whose products are kept: 16 MB a layer
 _TODO = "capture the atlas again"
 Float32 = npt.NDArray[np.float32]
@@ -119,7 +121,8 @@ class Output:
     def _file(self) -> ShardFile:
         if not self._path.is_file():
             raise StoreError(f"{self._path} is missing; capture the atlas again")
-        return ShardFile(self._path, self.facts["bytes"], self.facts["checksum"])
+        size = self.facts["bytes"]
+        return ShardFile(self._path, size, self.facts["checksum"], held=size <= HELD)
 
     def has(self, tower: str, layer: int) -> bool:
         """Tell whether the projection of a layer is kept."""
@@ -193,7 +196,7 @@ class Output:
         )
 
     def _tensor(self, name: str) -> Float32:
-        return self._file.tensor(name).astype(np.float32)
+        return self._file.tensor(name).astype(np.float32, copy=False)
 
     def _maybe(self, name: str) -> Float32 | None:
         return self._tensor(name) if name in self._file.names else None

@@ -93,9 +93,12 @@ class Packer:
 
 
 class ShardFile(TensorFile):
-    """One file of vectors, compared with its checksum, if there is one, when it is opened."""
+    """One file of vectors, compared with its checksum, if there is one, when it is opened.
 
-    def __init__(self, path: Path, size: int, checksum: str | None):
+    held  keep all of it in memory: it is read once for the checksum and for its tensors
+    """
+
+    def __init__(self, path: Path, size: int, checksum: str | None, held: bool = False):
         if not files.is_file(path):
             raise StoreError(f"{path} is missing; the atlas is damaged, capture it again")
         super().__init__(path)
@@ -103,7 +106,9 @@ class ShardFile(TensorFile):
             raise StoreError(
                 f"{path} is damaged: it has {self.size} bytes instead of {size}; capture it again"
             )
-        if checksum:
+        if checksum and held:
+            self.hold(checksum)
+        elif checksum:
             self.verify(checksum)
 
 

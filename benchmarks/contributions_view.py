@@ -1,8 +1,9 @@
 """How long does a person wait for a view of contributions, beside one of weights? In Chromium.
 
 GPT-2's shape, 128 tokens, the clock on the wall, both sides in turns. A server in this process has
-kept no answer, no weights and no products when a page is opened; a *new server* was started a
-second before. `painted` is the last stroke on a canvas before half a second without any.
+kept no answer, no weights and no products when a page is opened. A *new server* was started a
+second before and asked for nothing; what it does by itself meanwhile counts. `painted` is the last
+stroke on a canvas before half a second without any.
 
     opened   a link, from the start of the navigation
     turned   weights have been on screen for a second: from the click on the switch, without
@@ -23,6 +24,7 @@ from attention_atlas.page.hosts.launch import start
 from attention_atlas.page.live.answers import Answers
 
 TURNS = 9
+VIEWS = ("head", "model")
 QUIET, SECOND = 500, 1000  # milliseconds
 # The clock of the page, at the last stroke of any canvas.
 WATCH = """
@@ -95,10 +97,11 @@ def measure(atlas: aa.Atlas, turns: int = TURNS) -> Iterator[str]:
             with served(aa.open(atlas.path)) if new else nullcontext(old) as (url, answers):
                 if new:
                     time.sleep(SECOND / 1000)
-                forget(answers)
+                else:
+                    forget(answers)
                 return opened(browser, url, picks, deed)
 
-        for view in ("head", "model"):
+        for view in VIEWS:
             weights = f"tab=text&view={view}"
             link = (weights, ""), (f"{weights}&shown=contribution", "")
             switch = (weights, NEXT), (weights, CLICK)

@@ -19,7 +19,11 @@ const WEIGHTS = ["edges/0/decoder", "input/0", "sinks/0/decoder"];
 test("a link to the Text tab tells its packets before `about` is there", () => {
   expect(guessedPaths(fromHash("#tab=text&view=model"), TOLD)).toEqual(WEIGHTS);
   const shares = fromHash("#tab=text&shown=contribution&input=1&tower=decoder");
-  expect(guessedPaths(shares, TOLD)).toEqual(["as/contribution/-/edges/1/decoder", "input/1", "sinks/1/decoder"]);
+  const first = "as/contribution/-/edges/1/decoder";
+  expect(guessedPaths(shares, TOLD)).toEqual([`${first}/0`, "input/1", "sinks/1/decoder"]);
+  expect(guessedPaths({ ...shares, heads: ["L3H1"] }, TOLD)[0]).toBe(`${first}/3`);
+  expect(guessedPaths({ ...shares, heads: ["L3H1"], layer: 2 }, TOLD)[0]).toBe(`${first}/2`);
+  expect(guessedPaths({ ...shares, view: "model" }, TOLD)[0]).toBe(first);
   expect(guessedPaths({ ...shares, input: 0 }, { ...TOLD, moved: undefined })).toEqual(WEIGHTS);
 });
 
@@ -34,6 +38,7 @@ test("with what the atlas says, the packets are those that the page asks for", (
   expect(pathsOf(two, fromHash("#tab=text&heads=decoder.L1H0"))).toEqual(WEIGHTS);
   expect(pathsOf(two, fromHash("#tab=text&tower=nothing&input=99"))[0]).toBe("edges/0/encoder");
   const shares = fromHash("#tab=text&shown=contribution");
+  expect(pathsOf(two, { ...shares, heads: ["decoder.L2H0"] })[0]).toBe("as/contribution/-/edges/0/decoder/2");
   expect(pathsOf({ ...about(), no_moved: "no values" }, shares)).toEqual(WEIGHTS);
   expect(pathsOf(about(), { ...shares, hidden: { text: [1] } })).toEqual(["input/0", "sinks/0/decoder"]);
   expect(pathsOf({ ...about(), pictures: true }, {})).toEqual([]);

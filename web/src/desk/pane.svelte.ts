@@ -14,6 +14,8 @@ import { Windows } from "./windows.svelte";
 
 /** The most weights to load at once. */
 const MOST = 16_000_000;
+/** Milliseconds in which a layer that has arrived is painted. */
+const PAINTED = 300;
 
 export const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -163,22 +165,20 @@ export class Pane {
         },
       );
     if (!wanted) return this.fetchLayer(number, all);
-    // A large saved page has its first layer before all others; a server sends all layers at once.
+    // A large saved page has its first layer before all others, and a server what is moved of one layer; weights of all
+    // layers take it no longer than another request.
     const { view, layer, known } = untrack(() => ({
       view: this.desk.picks.view,
       layer: this.desk.place.layer,
       known: this.whole !== undefined,
     }));
-    if (this.desk.source.live || view === "model" || known) return void all();
-    this.desk.store
-      .scene(number, tower, layer)
-      .then(
-        (scene) => {
-          if (here()) this.opening = scene;
-        },
-        () => {},
-      )
-      .finally(all);
+    if ((this.desk.source.live && as === "") || view === "model" || known) return void all();
+    // A server does not compute the others while the browser paints.
+    const others = () => (this.desk.source.live ? setTimeout(() => here() && all(), PAINTED) : all());
+    this.desk.store.scene(number, tower, layer).then((scene) => {
+      if (here()) this.opening = scene;
+      others();
+    }, all);
   }
 
   /** Load the layer in view only; or all layers, if the host (such as a saved page) cannot send one. */

@@ -55,7 +55,9 @@ export function guessedPaths(linked: Partial<Picks>, told: Told): string[] {
   const elsewhere = picks.heads.some((name) => name.includes(".")) || ![told.tower, ""].includes(picks.tower);
   if (linked.tab !== "text" || !told.tower || elsewhere) return [];
   if (!(Number.isInteger(picks.input) && picks.input >= 0 && picks.input < Number(told.inputs))) return [];
-  return paths(told.moved ? picks : { ...picks, shown: "weights" }, told.tower);
+  const named = /^L(\d+)H/.exec(picks.heads[0] ?? "");
+  const layer = linked.layer ?? (named ? Number(named[1]) : 0);
+  return paths(told.moved ? picks : { ...picks, shown: "weights" }, told.tower, layer);
 }
 
 /** List what the Text tab asks for when it opens on a link; nothing where another tab opens. */
@@ -63,16 +65,19 @@ export function pathsOf(about: About, linked: Partial<Picks>): string[] {
   const opening = about.pictures || about.maps.length > 0 ? "" : "text";
   if ((linked.tab ?? opening) !== "text" || about.inputs.length === 0) return [];
   const picks = fitting(linked, about, { name: "text" });
-  const tower = headPlace(about, picks.heads[0] ?? "")?.tower;
-  if (tower === undefined || isLong(about, picks.input)) return [];
-  return paths(about.no_moved ? { ...picks, shown: "weights" } : picks, tower);
+  const place = headPlace(about, picks.heads[0] ?? "");
+  if (place === null || isLong(about, picks.input)) return [];
+  return paths(about.no_moved ? { ...picks, shown: "weights" } : picks, place.tower, place.layer);
 }
 
-function paths({ input, shown, hidden }: Pick<Picks, "input" | "shown" | "hidden">, tower: string): string[] {
+type Shown = Pick<Picks, "input" | "shown" | "hidden" | "view">;
+
+function paths({ input, shown, hidden, view }: Shown, tower: string, layer: number): string[] {
   const edges = `edges/${input}/${tower}`;
   const sinks = `sinks/${input}/${tower}`;
   if (shown === "weights") return [edges, `input/${input}`, sinks];
   // Which hidden keys count depends on the layer; the page knows.
   if (Object.keys(hidden).length > 0) return [`input/${input}`, sinks];
-  return [`${asPath(shown, [])}/${edges}`, `input/${input}`, sinks];
+  // Of what is moved, the page shows the layer in view before it asks for the others.
+  return [`${asPath(shown, [])}/${edges}${view === "model" ? "" : `/${layer}`}`, `input/${input}`, sinks];
 }

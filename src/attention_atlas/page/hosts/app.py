@@ -19,7 +19,7 @@ from attention_atlas.page.hosts.guarded import Guarded
 from attention_atlas.page.hosts.refusal import refused
 from attention_atlas.page.hosts.sender import Sender
 from attention_atlas.page.hosts.static_files import SERVED
-from attention_atlas.page.live.answers import Answers, Models, make_answers
+from attention_atlas.page.live.answers import Models, make_answers
 from attention_atlas.page.wire.about import StoryStep
 
 LARGEST_BODY = 200_000
@@ -40,12 +40,14 @@ def make_app(
     app.state.answers = make_answers(subjects, models, read_only, story)
     guard = guard or Guard()
     app.add_middleware(Guarded, guard=guard)
-    for number, answers in enumerate(app.state.answers):
-        compressor = Compressor() if guard.token else None
+    app.state.senders = [
+        Sender(answers, Compressor() if guard.token else None) for answers in app.state.answers
+    ]
+    for number, sender in enumerate(app.state.senders):
         if number == 0:  # it has one address only, since links between pages are relative
-            app.include_router(_routes(answers, compressor))
+            app.include_router(_routes(sender))
             app.add_api_route("/0/", lambda: Response(status_code=307, headers={"Location": "../"}))
-        app.include_router(_routes(answers, compressor), prefix=f"/{number}")
+        app.include_router(_routes(sender), prefix=f"/{number}")
     app.add_api_route("/{path:path}", _no_page, methods=["GET", "POST"])
     app.add_exception_handler(404, lambda _request, _problem: _no_page())
     app.add_exception_handler(405, lambda _request, _problem: _no_method())
@@ -60,10 +62,9 @@ def _no_method() -> Response:
     return refused("this address is only read, with GET; actions are sent with POST", 405)
 
 
-def _routes(answers: Answers, compressor: Compressor | None) -> APIRouter:
+def _routes(sender: Sender) -> APIRouter:
     """Make the routes of one subject: its page, its packets and its actions."""
     router = APIRouter()
-    sender = Sender(answers, compressor)
 
     @router.get("/")
     def page(request: Request) -> Response:

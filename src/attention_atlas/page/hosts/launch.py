@@ -112,6 +112,7 @@ def _prepared(
     ending.enter_context(few_lines())
     ending.enter_context(matrix_threads(beside_others()))
     ending.callback(partial(_stop_work, app))
+    app.state.senders[0].begin()
     return uvicorn.Server(config), listener, _link(guard, listener), ending
 
 

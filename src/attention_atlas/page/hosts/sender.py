@@ -62,6 +62,11 @@ class Sender:
         subject = answers.session.subject
         self._ahead = Ahead(subject, self.queue) if isinstance(subject, Grown) else None
 
+    def begin(self) -> None:
+        """Get ready for the first request, while there is nothing else to do."""
+        if self._ahead is not None:
+            self._ahead.at_start()
+
     async def packet(self, request: Request, path: str) -> Response:
         """Answer a request for a packet; those who ask for the same one wait for the same work."""
         zips, kept = self._zips(request), self.answers.kept(path)

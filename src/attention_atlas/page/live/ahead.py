@@ -1,8 +1,9 @@
 """What will a page ask for next? Contributions of the weights that it shows.
 
-They need one product a layer more than weights. It is made after the weights were sent, while the
-server has nothing else to do, so that a person who turns the switch does not wait for it. Nothing
-is sent: a page asks for itself.
+They need the projections of the model and one product a layer more than weights. These are made
+while the server has nothing else to do: of the first input when it has started, of any other after
+its weights were sent. So who opens a link or turns the switch does not wait for them. Nothing is
+sent: a page asks for itself.
 """
 
 import time
@@ -30,6 +31,15 @@ class Ahead:
     def __init__(self, atlas: Grown, queue: Queue):
         self._atlas, self._queue = atlas, queue
         self._ticket: Ticket | None = None
+
+    def at_start(self) -> None:
+        """Compute what is asked for with the first input, when there is nothing else to do."""
+
+        def first() -> None:
+            if len(self._atlas) and self._atlas.towers and not why_not_moved(self._atlas):
+                self._foresee(0, self._atlas.towers[0].name)
+
+        self._ticket = self._queue.enter("ahead", first)
 
     def after(self, path: str) -> None:
         """Compute what is asked for after the packet of a path, when there is nothing else to do.

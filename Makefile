@@ -9,7 +9,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # Python keeps what it has compiled, or every process that a test starts would compile us anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit zoo full portable pythons web web-test browser models site clean
+.PHONY: demo test lint types unit zoo full portable kernels pythons web web-test browser models site clean
 
 demo: $(VENV)/installed
 	$(BIN)/attention-atlas demo
@@ -70,6 +70,17 @@ OLD_PROCESSOR := ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 \
 portable: $(VENV)/tested models web browser
 	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -n 1 $(NUMERIC)
 	OMP_NUM_THREADS=1 $(OLD_PROCESSOR) $(BIN)/python -m pytest -n 2 --dist worksteal $(NUMERIC)
+
+# The kernels for GPUs by Triton's interpreter, on a CPU: whether their sums are right, not their speed.
+# Triton is not installed: what asks for it would find it where no GPU is.
+TRITON := .cache/triton
+
+kernels: $(VENV)/tested $(TRITON)/triton
+	TRITON_INTERPRET=1 PYTHONPATH=$(TRITON) $(BIN)/python -m pytest -n 2 --dist worksteal \
+		tests/layout/test_fused.py tests/measure/test_fused_sums.py
+
+$(TRITON)/triton: | $(VENV)/tested
+	$(PIP) install --quiet --no-deps -c constraints.txt --target $(TRITON) triton
 
 # The documents as a site in build/site: built from what is installed, links checked, no network.
 site: $(VENV)/documented

@@ -60,6 +60,22 @@ def test_the_switch_finds_what_it_needs_after_weights_were_sent(
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_a_server_that_has_started_makes_what_its_first_input_needs(
+    made: Products, url: str, gpt: aa.Atlas
+) -> None:
+    tower = gpt.towers[0]
+    until(lambda: len(made) == len(tower.layers))
+    path = f"{url}as/contribution/-/edges/0/{tower.name}"
+    assert httpx.get(path, timeout=PATIENCE).status_code == 200
+    assert len(made) == len(tower.layers)
+
+
+def test_a_server_of_an_atlas_without_values_starts_too(made_once: MadeOnce) -> None:
+    queue = Queue()
+    Ahead(Grown(aa.open(made_once("bare", atlases.bare) / "bare.atlas")), queue).at_start()
+    until(lambda: not queue.lanes["ahead"].tickets())
+
+
 def foreseeing(atlas: Grown, queue: Queue) -> Callable[[], Any]:
     """What the lane holds after weights were asked for."""
     Ahead(atlas, queue).after(f"edges/0/{atlas.towers[0].name}")

@@ -119,6 +119,24 @@ def test_damage_is_found_in_whichever_part_of_a_large_file_it_is(
         content[place] ^= 1
 
 
+def test_a_file_in_memory_has_the_same_tensors_and_the_same_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    given = {"a": np.arange(12, dtype="<f4").reshape(3, 4), "b": np.arange(5, dtype="<i2")}
+    checksum = files.write_tensors(path, given)
+    held = tensor_file.TensorFile(path)
+    held.hold(checksum)
+    path.unlink()  # it is not read again
+    for name, expected in given.items():
+        np.testing.assert_array_equal(held.tensor(name), expected)
+    np.testing.assert_array_equal(held.part("a", np.array([2, 0])), given["a"][[2, 0]])
+    with pytest.raises(ValueError, match="read-only"):
+        held.tensor("a")[0] = 1
+    files.write_tensors(path, given)
+    path.write_bytes(path.read_bytes()[:-1] + b"\x7f")
+    with pytest.raises(StoreError, match="checksum does not match"):
+        tensor_file.TensorFile(path).hold(checksum)
+
+
 def test_a_disk_that_fails_while_it_is_waited_for_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """The neuron view along the directions of a head, in a real browser, against NumPy."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import attention_atlas as aa
+from tests.web.maps import eventually
 
 pytestmark = pytest.mark.full
 
@@ -37,11 +39,17 @@ def test_neurons_become_a_few_directions_that_add_up(
     expect(page.get_by_test_id("directions-keep")).to_contain_text(kept)
     parts = a[row] * b[key]
     rest = parts[found.count :].sum()
-    for cell, expected in [(0, parts[0]), (1, parts[1]), (found.count, rest)]:
+
+    def tells(cell: int, expected: float) -> bool:
         page.mouse.move(*page.evaluate(CELL, ["a × b", key, cell, found.count + 1]))
         tip = page.locator(".aa-tip").inner_text()
         number = float(tip.split("=" if "=" in tip else ":")[-1].replace("−", "-"))
-        assert abs(number - expected) < 2e-3 * max(1, np.abs(parts).max()), (tip, expected)
+        return abs(number - expected) < 2e-3 * max(1, np.abs(parts).max())
+
+    # rows move while what stands beside them arrives
+    expect(page.get_by_test_id("direction-0")).to_be_visible()
+    for cell, expected in [(0, parts[0]), (1, parts[1]), (found.count, rest)]:
+        eventually(page, partial(tells, cell, expected))
     page.mouse.move(*page.evaluate(CELL, ["softmax", key, 0, 2]))
     weight = atlas.weights(0, head)[row, key]
     expect(page.locator(".aa-tip")).to_contain_text(f"softmax {weight:.4f}")

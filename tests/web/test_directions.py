@@ -44,7 +44,7 @@ def test_neurons_become_a_few_directions_that_add_up(
         page.mouse.move(*page.evaluate(CELL, ["a × b", key, cell, found.count + 1]))
         tip = page.locator(".aa-tip").inner_text()
         number = float(tip.split("=" if "=" in tip else ":")[-1].replace("−", "-"))
-        return abs(number - expected) < 2e-3 * max(1, np.abs(parts).max())
+        return bool(abs(number - expected) < 2e-3 * max(1, np.abs(parts).max()))
 
     # rows move while what stands beside them arrives
     expect(page.get_by_test_id("direction-0")).to_be_visible()

@@ -178,7 +178,7 @@ def equal(one: list[LayerScores], other: list[LayerScores]) -> bool:
         np.array_equal(a.mean.value, b.mean.value, equal_nan=True)
         and np.array_equal(a.mean.interval(), b.mean.interval(), equal_nan=True)
         and np.array_equal(a.chance.value, b.chance.value, equal_nan=True)
-        and all(a.tally.of(head) == b.tally.of(head) for head in range(a.layer.layer.heads))
+        and a.tally.kinds() == b.tally.kinds()
         for a, b in zip(one, other, strict=True)
     )
 

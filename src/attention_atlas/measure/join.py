@@ -29,8 +29,7 @@ class LayerScores:
         draws = boot.draws(seed, tuple(inputs.tolist()))
         self.mean.add(scores.reshape(len(inputs), -1), draws)
         self.chance.add(chance.reshape(len(inputs), -1))
-        for number, of_input in zip(inputs.tolist(), evidence, strict=True):
-            self.tally.add(of_input, number)
+        self.tally.add(evidence, inputs)
 
 
 class Totals:

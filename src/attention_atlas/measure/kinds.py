@@ -110,32 +110,37 @@ def classify(weights: Any, special: Any = None) -> list[Kind]:
     seen = np.tri(n, dtype=bool) if causal else np.ones((n, m), bool)
     keys = Keys(np.full(m, -1), marks, np.zeros(m, bool))
     evidence = Evidence().over([RowBlock(array, np.arange(n), seen, keys, n == m)])
-    return [kind_of(head) for head in evidence]
+    return make_kinds(evidence)
 
 
-def kind_of(evidence: Floats) -> Kind:
-    """Name the kind of a head from its row (14,) of `Evidence`."""
-    left, offset, rest_offset, end = evidence[-4:]
-    return make_kind(
-        evidence[WHOLE], evidence[REST], float(left), int(offset), int(rest_offset), int(end)
-    )
-
-
-def make_kind(
-    whole: Floats, rest: Floats, left: float, offset: int, rest_offset: int, end: int
-) -> Kind:
-    """Name the kind from evidence (5,) for all of the attention and for that outside sinks."""
-    row = np.concatenate([whole, rest, [left]])[None]
-    (named,), (margin,) = name_kinds(row)
-    (with_sink, without), _ = lead_shapes(np.stack([whole, rest]))
-    if _hide_parallel(row)[0]:
-        offset = rest_offset
-    detail = {"parallel": say_offset(offset), "radioactive": f"to the {ENDS[end]}"}
-    evidence = {shape: round(float(value), 4) for shape, value in zip(NAMES, whole, strict=True)}
-    return Kind(
-        KINDS[named], round(float(margin), 4), evidence, detail.get(KINDS[named], ""),
-        round(max(0.0, 1 - left), 4), KINDS[with_sink], KINDS[without] if _rests(row)[0] else None,
-    )  # fmt: skip
+def make_kinds(evidence: Floats) -> list[Kind]:
+    """Name the kinds of heads from rows (H, 14) of `Evidence`."""
+    with_sink, _ = lead_shapes(evidence[:, WHOLE])
+    without, _ = lead_shapes(evidence[:, REST])
+    names, margins = name_kinds(evidence)
+    rests, hidden = _rests(evidence), _hide_parallel(evidence)
+    kinds = []
+    for head, (of_head, name) in enumerate(zip(evidence.tolist(), names.tolist(), strict=True)):
+        left, offset, rest_offset, end = of_head[-4:]
+        detail = {
+            "parallel": say_offset(int(rest_offset if hidden[head] else offset)),
+            "radioactive": f"to the {ENDS[int(end)]}",
+        }
+        kinds.append(
+            Kind(
+                KINDS[name],
+                round(float(margins[head]), 4),
+                {
+                    shape: round(value, 4)
+                    for shape, value in zip(NAMES, of_head[WHOLE], strict=True)
+                },
+                detail.get(KINDS[name], ""),
+                round(max(0.0, 1 - left), 4),
+                KINDS[with_sink[head]],
+                KINDS[without[head]] if rests[head] else None,
+            )
+        )
+    return kinds
 
 
 def name_kinds(evidence: Floats) -> tuple[Integers, Floats]:

@@ -6,7 +6,7 @@ given as one value an input and head.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -246,11 +246,10 @@ def _row(head: str, measure: str, figures: Sequence[float]) -> dict[str, Any]:
 def kind_rows(atlas: StoredAtlas, scores: LayerScores) -> list[dict[str, Any]]:
     """Make rows for the table of kinds: a row a head that has one."""
     rows = []
-    for head, name in enumerate(_head_names(atlas, scores)):
-        head_kind = scores.tally.of(head)
+    for name, head_kind in zip(_head_names(atlas, scores), scores.tally.kinds(), strict=True):
         if head_kind is None:
             continue
-        kind = asdict(head_kind.kind)
+        kind = dict(vars(head_kind.kind))
         evidence = kind.pop("evidence")
         row = {"head": name, "kind": kind.pop("name")}
         row |= kind | {"agree": head_kind.agree, "n": head_kind.inputs}

@@ -210,7 +210,7 @@ def test_rows_of_a_call_find_a_fault_of_few_rows_as_often_as_stated() -> None:
     output[:, torch.randperm(160, generator=dice)[:16]] += 0.1
     call = Call("attention", "", False, None, 0, 0, query, key, value, 0.5, output=output)
     found = [
-        spot_check(Lighten(seed=seed)(call).samples[0], None, None).output > 1e-3
+        spot_check(Lighten(seed=seed)([call])[0].samples[0], None, None).output > 1e-3
         for seed in range(400)
     ]
     stated = 1 - 0.9**ROWS

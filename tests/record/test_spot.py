@@ -9,7 +9,13 @@ import pytest
 import torch
 
 from attention_atlas.record.prove import spot_check as check
-from attention_atlas.record.prove.spot_check import Errors, Lighten, spot_check, spot_checks
+from attention_atlas.record.prove.spot_check import (
+    Errors,
+    Lighten,
+    samples_of,
+    spot_check,
+    spot_checks,
+)
 from attention_atlas.record.watch.call import Call
 from attention_atlas.record.watch.layers import layers_of
 
@@ -47,7 +53,7 @@ def weights_of(call: Call, round_to: Any = np.float32) -> np.ndarray[Any, Any]:
 
 
 def checked(call: Call, real: torch.Tensor | None = None) -> Errors:
-    (sample,) = Lighten()(call).samples
+    (sample,) = Lighten()([call])[0].samples
     return spot_check(sample, real, real)
 
 
@@ -82,12 +88,49 @@ def test_rows_in_blocks_are_the_same_rows(
     kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = made(0, **kind)
-    (whole,) = Lighten(seed=3, told=True)(call).samples
+    (whole,) = Lighten(seed=3, told=True)([call])[0].samples
     for largest in (1, H * N, 3 * H * N, 2 * H * N * N):
         monkeypatch.setattr(check, "LARGEST", largest)
-        (parts,) = Lighten(seed=3, told=True)(call).samples
+        (parts,) = Lighten(seed=3, told=True)([call])[0].samples
         for field in fields(whole)[2:]:
             torch.testing.assert_close(getattr(parts, field.name), getattr(whole, field.name))
+
+
+@pytest.mark.parametrize("kind", KINDS[:-1], ids=lambda kind: "+".join(kind) or "plain")
+@pytest.mark.parametrize("sequences", [B, 1], ids=["all", "one"])
+def test_alike_layers_in_one_product_show_what_each_shows_alone(
+    kind: dict[str, Any], sequences: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "SEQUENCES", sequences)
+    wrong = made(1, **kind)
+    calls = [made(0, **kind), replace(wrong, value=wrong.value * 2), made(2, **kind)]
+    together = samples_of(calls, torch.Generator().manual_seed(5), told=True)
+    for sample, call in zip(together, calls, strict=True):
+        (alone,) = samples_of([call], torch.Generator().manual_seed(5), told=True)
+        for field in fields(alone):
+            torch.testing.assert_close(getattr(sample, field.name), getattr(alone, field.name))
+    errors = [spot_check(sample, None, None).output for sample in together]
+    assert [error > 1e-3 for error in errors] == [False, True, False]
+
+
+def test_only_calls_of_a_gpu_that_differ_in_their_vectors_alone_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class OnGpu(torch.Tensor):
+        """A tensor of the CPU that says it is on a GPU."""
+
+        is_cuda = True
+
+    def far(seed: int, **changes: Any) -> Call:
+        call = made(seed)
+        return replace(call, query=call.query.as_subclass(OnGpu), **changes)
+
+    sink = torch.zeros(H)
+    calls = [far(0), far(1), far(2, mask=MASK), far(3, mask=MASK), far(4, mask=MASK.clone()),
+             far(5, scale=0.1), far(6, sink=sink), far(7, sink=sink), made(8), made(9)]  # fmt: skip
+    assert [len(group) for group in check._alike(calls)] == [2, 2, 1, 1, 1, 1, 1, 1]
+    monkeypatch.setattr(check, "LARGEST", 3 * B * H * N * N)
+    assert [len(group) for group in check._alike([far(seed) for seed in range(7)])] == [3, 3, 1]
 
 
 def test_one_wrong_layer_is_found_among_right_ones() -> None:
@@ -103,7 +146,7 @@ def test_many_layers_looked_at_together_show_what_each_shows_alone() -> None:
     real[0, -1] = False
     calls = [made(0), replace(made(1), scale=0.45), made(2)]
     calls[2].output[1, 2] = math.nan  # type: ignore[index]
-    samples = [Lighten()(call).samples[0] for call in calls]
+    samples = [Lighten()([call])[0].samples[0] for call in calls]
     together = spot_checks(samples, real, None)
     assert together == [spot_check(sample, real, None) for sample in samples]
     assert together[0].output < together[1].output < together[2].output == math.inf
@@ -125,18 +168,18 @@ def test_padded_queries_do_not_count_and_weight_on_padded_keys_does() -> None:
 
 def test_what_stays_is_rounded_but_for_fine_modules_and_values_beyond_the_range() -> None:
     light = Lighten(fine={"layers.1.attention"})
-    rounded, fine = light(made(0)), light(made(1))
-    huge = light(replace(made(2), value=torch.full((B, G, N, D), 1e6)))
+    huge = replace(made(2), value=torch.full((B, G, N, D), 1e6))
+    rounded, fine, huge = light([made(0), made(1), huge])
     kinds = [[x.dtype for x in (c.query, c.key, c.value)] for c in (rounded, fine, huge)]
     half, full = torch.float16, torch.float32
     assert kinds == [[half] * 3, [full] * 3, [half, half, full]]
-    assert Lighten(everything=True)(made(0)).query.dtype == full
+    assert Lighten(everything=True)([made(0)])[0].query.dtype == full
 
 
 def test_queries_shared_by_two_calls_are_still_one_attention_after_rounding() -> None:
     def calls_of(first: Call, second: Call) -> tuple[Call, ...]:
         light = Lighten()
-        (layer,) = layers_of([light(first), light(second)])
+        (layer,) = layers_of(light([first, second]))
         return layer.steps[0]
 
     first = made(0)

@@ -5,8 +5,10 @@ is measured while its vectors are in memory, and only a sample of them, or none,
 """
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +114,24 @@ def run_measured(asked: Mapping[str, Any]) -> MeasuredShard:
     run = start_shard(asked)
     whole = run.contents(everything=True)
     device = run.loaded.model.device.type
-    scores = start_measuring(whole, run.plan, device, run.plan.score_rows)
-    return MeasuredShard(run.contents(), scores)
+    work = partial(start_measuring, whole, run.plan, device, run.plan.score_rows)
+    if device != "cuda":
+        return MeasuredShard(run.contents(), work())
+    begun = _in_turn(work)
+    return MeasuredShard(run.contents(), lambda: begun.result()())
+
+
+# A thousand small operations an input: asking a GPU for them takes as long as the model's pass, so
+# they are asked for while the model is given its next inputs. One shard waits at the most.
+_asking = ThreadPoolExecutor(1, "measuring")
+_last: list[Future[Any]] = []
+
+
+def _in_turn(work: "Callable[[], Callable[[], Contents]]") -> "Future[Callable[[], Contents]]":
+    """Begin to measure in a thread, once what was begun before is asked for; returns its future."""
+    wait(_last)
+    _last[:] = [_asking.submit(work)]
+    return _last[0]
 
 
 def measure_contents(whole: "Contents", plan: Any) -> "Contents":

@@ -12,7 +12,7 @@ p of a layer's rows is found with a probability of at least 1 − (1 − p)^R, a
 left out. The errors are kept row by row: which rows are padding is known later.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -40,7 +40,7 @@ Vectors = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 @dataclass
 class Lighten:
-    """A function that reduces a call to what its rows showed and vectors in fp16, where enough.
+    """A function that reduces calls to what their rows showed and vectors in fp16, where enough.
 
     Where rows of a lone input show that fp16 is too coarse for a module, it is not rounded, and is
     added to `fine`.
@@ -56,18 +56,29 @@ class Lighten:
     def __post_init__(self) -> None:
         self._dice = torch.Generator().manual_seed(self.seed)
 
-    def __call__(self, call: Call) -> Call:
-        if not _has_vectors(call):
-            return replace(call, samples=(), output=None)
-        half = None if self.everything or call.module in self.fine else self._in_half(call)
-        samples = samples_of(call, self._dice, self.told, half and half[1])
+    def __call__(self, calls: Sequence[Call]) -> list[Call]:
+        reduced = []
+        for alike in _alike(calls):
+            if not _has_vectors(alike[0]):
+                reduced += [replace(call, output=None) for call in alike]
+                continue
+            halves = [self._half_of(call) for call in alike]
+            keys = [half and half[1] for half in halves]
+            samples = samples_of(alike, self._dice, self.told, keys)
+            reduced += map(self._reduced, alike, halves, samples)
+        return reduced
+
+    def _half_of(self, call: Call) -> Vectors | None:
+        return None if self.everything or call.module in self.fine else self._in_half(call)
+
+    def _reduced(self, call: Call, half: Vectors | None, sample: Sample) -> Call:
         # A batch of several waits: its padding, which is not known here, does not count.
         lone = len(call.query) == 1 and call.query.device.type == "cpu"
-        if half is not None and lone and _is_coarse(samples[0]):
+        if half is not None and lone and _is_coarse(sample):
             self.fine.add(call.module)
             half = None
         query, key, value = half or (call.query, call.key, call.value)
-        return replace(call, samples=samples, output=None, query=query, key=key, value=value)
+        return replace(call, samples=(sample,), output=None, query=query, key=key, value=value)
 
     def _in_half(self, call: Call) -> Vectors:
         """Return the vectors in fp16, but float32 values if one is beyond the range of fp16."""
@@ -112,26 +123,69 @@ def _is_coarse(sample: Sample) -> bool:
     return float(sample.rounding.nan_to_num(0.0).max()) > ROUNDING_LIMIT
 
 
-def samples_of(
-    call: Call, dice: torch.Generator, told: bool = False, half: Tensor | None = None
-) -> tuple[Sample, ...]:
-    """Return a sample of a call; none if it has no vectors. `told` keeps the strongest weights.
+def _alike(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Yield calls in order, as many at once as are looked at together: alike, and on one GPU.
 
-    half  its keys in fp16, where they are known
+    Fifty small operations on a layer take a GPU less time than they take Python to ask for.
     """
-    if not _has_vectors(call):
-        return ()
-    batch, _, n, _ = call.query.shape
+    group: list[Call] = []
+    for call in calls:
+        if group and not (call.query.is_cuda and _fits(group, call)):
+            yield group
+            group = []
+        group.append(call)
+    if group:
+        yield group
+
+
+def _fits(group: list[Call], call: Call) -> bool:
+    """Tell whether a call is like those of a group, and their rows take little memory together."""
+    batch, heads, n, _ = call.query.shape
+    rows = min(SEQUENCES, batch) * min(n, rows_each(min(SEQUENCES, batch)))
+    small = (len(group) + 1) * rows * heads * call.key.shape[2] <= LARGEST
+    return small and call.sink is None and _likeness(call) == _likeness(group[0])
+
+
+def _likeness(call: Call) -> tuple[object, ...]:
+    """Return what calls have in common that are alike but for their vectors."""
+    parts = call.query, call.key, call.value, call.output
+    terms = call.mask, call.bias
+    return (
+        *(None if part is None else (part.shape, part.dtype, part.device) for part in parts),
+        *(None if term is None else (term.data_ptr(), term.shape, term.stride()) for term in terms),
+        call.scale, call.causal, call.softcap, call.sink is None,
+    )  # fmt: skip
+
+
+def samples_of(
+    calls: Sequence[Call],
+    dice: torch.Generator,
+    told: bool = False,
+    halves: Sequence[Tensor | None] = (),
+) -> list[Sample]:
+    """Return a sample of each of some calls with vectors, which are alike but for these.
+
+    The same rows are drawn of all. `told` keeps their strongest weights.
+
+    halves  their keys in fp16, where they are known
+    """
+    if not _has_vectors(calls[0]):
+        return []
+    batch, _, n, _ = calls[0].query.shape
     sequences = torch.arange(batch)
     if batch > SEQUENCES:
         sequences = torch.randperm(batch, generator=dice)[:SEQUENCES].sort().values
     rows = draw_rows(n, len(sequences), dice, rows_each(len(sequences)))
     sequences, rows = (
-        drawn.to(call.query.device, non_blocking=True) for drawn in (sequences, rows)
+        drawn.to(calls[0].query.device, non_blocking=True) for drawn in (sequences, rows)
     )
-    half = call.key.half() if half is None else half
-    shown = _in_blocks(call, half, sequences, rows, told)
-    return (Sample(batch, n, sequences, rows, *shown),)
+    known = halves or [None] * len(calls)
+    keys = [
+        call.key.half() if half is None else half for call, half in zip(calls, known, strict=True)
+    ]
+    shown = _in_blocks(calls, keys, sequences, rows, told)
+    each = zip(*(torch.split(part, len(sequences)) for part in shown), strict=True)
+    return [Sample(batch, n, sequences, rows, *of_call) for of_call in each]
 
 
 def rows_each(sequences: int) -> int:
@@ -154,9 +208,9 @@ def _spans(n: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
     return edges[:-1], spans, spans - 1
 
 
-def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
-    """Return a copy of a call for some sequences and some queries of each; rows (S, R)."""
-    keys = call.key.shape[2]
+def at_rows(calls: Sequence[Call], sequences: Tensor, rows: Tensor) -> Call:
+    """Return a copy of calls that are alike, one after the other, for some queries; rows (S, R)."""
+    call, keys = calls[0], calls[0].key.shape[2]
     whole = len(sequences) == len(call.query)
 
     def cut(term: Tensor | None) -> Tensor | None:  # rows may be shared, keys too many
@@ -165,34 +219,47 @@ def at_rows(call: Call, sequences: Tensor, rows: Tensor) -> Call:
         if len(term) > 1 and not whole:
             term = term[sequences]
         term = term[..., :keys]
-        if term.shape[-2] == 1:
-            return term
-        term = term.expand(len(rows), *term.shape[1:])
-        return term[torch.arange(len(rows), device=rows.device)[:, None], :, rows].transpose(1, 2)
+        if term.shape[-2] > 1:
+            term = term.expand(len(rows), *term.shape[1:])
+            term = term[torch.arange(len(rows), device=rows.device)[:, None], :, rows]
+            term = term.transpose(1, 2)
+        return term if len(term) == 1 else term.repeat(len(calls), 1, 1, 1)
 
     mask = cut(call.mask)
     if mask is None and call.causal:
         mask = (torch.arange(keys, device=rows.device) <= rows[..., None])[:, None]
+        mask = mask.repeat(len(calls), 1, 1, 1)
     places = sequences[:, None]
+    outputs = [call.output[places, rows] for call in calls if call.output is not None]
     return replace(
         call,
-        query=call.query[places, :, rows].transpose(1, 2).float(),
-        key=_side_by_side(call.key, sequences, whole),
-        value=_side_by_side(call.value, sequences, whole),
+        query=torch.cat([call.query[places, :, rows] for call in calls]).transpose(1, 2).float(),
+        key=_side_by_side([call.key for call in calls], sequences, whole),
+        value=_side_by_side([call.value for call in calls], sequences, whole),
         mask=mask,
         bias=cut(call.bias),
         causal=False,
         weights=None,
-        output=None if call.output is None else call.output[places, rows],
+        output=torch.cat(outputs) if outputs else None,
     )
 
 
-def _side_by_side(vectors: Tensor, sequences: Tensor, whole: bool) -> Tensor:
+def _side_by_side(several: Sequence[Tensor], sequences: Tensor, whole: bool) -> Tensor:
     """Return the vectors (S, G, M, D) of some sequences in float32, each head's side by side.
 
     A product copies the vectors of several sequences: from (B, M, G, D), as models have them,
-    slowly and each time, and not at all from (B, G, M, D).
+    slowly and each time, and not at all from (B, G, M, D). Several calls follow each other.
     """
+    if len(several) > 1:
+        shared = len(several[0]) == 1  # one set of keys may serve the whole batch
+        count = len(sequences)
+        joined = several[0].new_empty(
+            (len(several) * count, *several[0].shape[1:]), dtype=torch.float32
+        )
+        for part, vectors in zip(torch.split(joined, count), several, strict=True):
+            part.copy_(vectors if whole or shared else vectors[sequences])
+        return joined
+    (vectors,) = several
     if len(vectors) == 1:
         return vectors.float()
     vectors = vectors if whole else vectors[sequences]
@@ -202,20 +269,20 @@ def _side_by_side(vectors: Tensor, sequences: Tensor, whole: bool) -> Tensor:
 
 
 def _in_blocks(
-    call: Call, half: Tensor, sequences: Tensor, rows: Tensor, told: bool
+    calls: Sequence[Call], halves: Sequence[Tensor], sequences: Tensor, rows: Tensor, told: bool
 ) -> Sequence[Tensor]:
     """Return what `_shown` returns of all rows, from so many at once as fit into memory."""
     count, width = rows.shape
-    one = max(1, call.query.shape[1] * call.key.shape[2])  # weights of one row of all heads
+    one = max(1, calls[0].query.shape[1] * calls[0].key.shape[2])  # weights of a row of all heads
     tall = max(1, LARGEST // (one * width))  # sequences at once
     wide = max(1, min(width, LARGEST // one))  # rows at once
 
     def block(here: slice, there: slice) -> tuple[Tensor, ...]:
         drawn = sequences[here]
-        rounded = _side_by_side(half, drawn, len(drawn) == len(call.query))
-        return _shown(at_rows(call, drawn, rows[here, there]), rounded, told)
+        rounded = _side_by_side(halves, drawn, len(drawn) == len(calls[0].query))
+        return _shown(at_rows(calls, drawn, rows[here, there]), rounded, told)
 
-    if count <= tall and width <= wide:
+    if len(calls) > 1 or (count <= tall and width <= wide):
         return block(slice(None), slice(None))
     blocks = []
     for start in range(0, count, tall):

@@ -3,6 +3,7 @@
 Axes: B batch, H heads, G key/value groups, N queries, M keys, D width.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,9 @@ class Sample:
     looked: Tensor  # (S, R, M) fp16: the largest weight of any head
     strongest: Tensor | None = None  # (S, R, H, K) the strongest weights, where asked for
     strongest_keys: Tensor | None = None  # (S, R, H, K) their keys
+
+
+Light = Callable[[Sequence[Call]], list[Call]]  # what reduces calls to what is kept, in order
 
 
 def spread(grouped: Tensor, heads: int) -> Tensor:

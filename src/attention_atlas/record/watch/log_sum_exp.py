@@ -7,6 +7,7 @@ a row and its logit, since weight = exp(logit − log-sum-exp).
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -105,9 +106,14 @@ def with_unseen_rows(lse: Tensor, keys: int) -> Tensor:
     return lse.where(seen, math.log(keys) if keys else 0.0)
 
 
-def all_rows_seen(lse: Tensor) -> bool:
-    """Tell whether `with_unseen_rows` would change nothing."""
-    if not lse.numel():
-        return True
-    low, high = torch.stack(torch.aminmax(lse)).tolist()  # NaN if one of them is
-    return bool(low > _LOWEST and high < math.inf)
+def all_rows_seen(several: Sequence[Tensor]) -> list[bool]:
+    """Tell of each of some log-sum-exps whether `with_unseen_rows` would change nothing."""
+    ends = [torch.stack(torch.aminmax(lse)) for lse in several if lse.numel()]
+    # Read at once: before a GPU tells anything, it finishes what it has to do.
+    known = torch.stack([end.to(ends[0].device) for end in ends]).tolist() if ends else []
+    bounds = iter(known)  # NaN if a number is
+    return [not lse.numel() or _in_bounds(*next(bounds)) for lse in several]
+
+
+def _in_bounds(low: float, high: float) -> bool:
+    return low > _LOWEST and high < math.inf

@@ -5,7 +5,7 @@ several for windows and packed images. The steps of a generation are joined into
 masks exist only here, until they are compressed.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,8 +73,17 @@ class Forms:
     def all_seen(self, call: Call) -> bool:
         """Tell whether every row of a call sees some key, by its log-sum-exp."""
         if id(call) not in self._all_seen:
-            self._all_seen[id(call)] = (call.lse is None or all_rows_seen(call.lse), call)
+            self.look_at([call])
         return self._all_seen[id(call)][0]
+
+    def look_at(self, calls: Sequence[Call]) -> None:
+        """Find out of several calls at once whether every row sees some key."""
+        known = [call for call in calls if call.lse is not None]
+        seen = all_rows_seen([call.lse for call in known if call.lse is not None])
+        self._all_seen |= {id(call): (True, call) for call in calls}
+        self._all_seen |= {
+            id(call): (of_call, call) for call, of_call in zip(known, seen, strict=True)
+        }
 
 
 def _memory(tensor: Tensor | None) -> Hashable:

@@ -1,12 +1,13 @@
 """What is recorded of each attention call that passes through the door?"""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.call import Call, Light
 from attention_atlas.record.watch.door import Passing
 from attention_atlas.record.watch.log_sum_exp import from_weights
 from attention_atlas.record.watch.set_weights import with_weights
@@ -43,6 +44,7 @@ _HARMLESS = frozenset(
 # Bytes of calls that wait on a CPU to be reduced one after the other. Each by itself takes twice as
 # long: while a model computes a layer, the processor forgets our code.
 TOGETHER = 16_000_000
+SHARE_OF_GPU = 1 / 64  # of its memory, for calls that wait: those of several layers are one there
 _KNOWN = _HARMLESS | {"softcap", "position_bias", "s_aux", "scaling", "dropout"}
 
 
@@ -50,10 +52,10 @@ class Recorder:
     """A hook that records each attention call as a Call.
 
     detail  keep the model's own weights; else the log-sum-exp of each row, where it is known
-    light   a function that reduces each call to what is kept; None keeps all of it
+    light   a function that reduces calls to what is kept; None keeps all of it
     """
 
-    def __init__(self, *, detail: bool = False, light: Callable[[Call], Call] | None = None):
+    def __init__(self, *, detail: bool = False, light: Light | None = None):
         self.needs_weights, self.light = detail, light
         self.forget()
 
@@ -75,14 +77,14 @@ class Recorder:
     def after(self, passing: Passing) -> None:
         """Record the call."""
         self._waiting.append(self._call(passing))
-        on_gpu = passing.query.is_cuda  # its memory is dear, and it does not wait for us
-        if self.light is not None and (on_gpu or sum(map(_bytes, self._waiting)) > TOGETHER):
+        if self.light is None:
+            return
+        if sum(map(_bytes, self._waiting)) > _most_waiting(passing.query.device):
             self._reduce()
 
     def _reduce(self) -> None:
         """Reduce the calls that wait, in their order."""
-        light = self.light
-        self.calls += self._waiting if light is None else [light(call) for call in self._waiting]
+        self.calls += self._waiting if self.light is None else self.light(self._waiting)
         self._waiting = []
 
     def _call(self, passing: Passing) -> Call:
@@ -116,6 +118,14 @@ class Recorder:
 def _bytes(call: Call) -> int:
     tensors = call.query, call.key, call.value, call.output
     return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+
+
+@cache
+def _most_waiting(device: torch.device) -> int:
+    """Return how many bytes of calls may wait on a device."""
+    if device.type != "cuda":
+        return TOGETHER
+    return int(torch.cuda.get_device_properties(device).total_memory * SHARE_OF_GPU)
 
 
 def _detached(tensor: Tensor | None) -> Tensor | None:

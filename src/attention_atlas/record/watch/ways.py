@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.call import Call, Light
 from attention_atlas.record.watch.door import Door, Hook
 from attention_atlas.record.watch.recorder import Recorder
 from attention_atlas.record.watch.registry import refuse_claimed
@@ -38,7 +38,7 @@ def watching(
     *,
     fast: bool = False,
     detail: bool = False,
-    light: Callable[[Call], Call] | None = None,
+    light: Light | None = None,
     seed: int = 0,
     hooks: Sequence[Hook] = (),
     late: Sequence[Hook] = (),
@@ -48,7 +48,7 @@ def watching(
     Each batch starts from the same random numbers, so a resumed run is the same run. Between
     batches the model is as it was.
 
-    light  a function that reduces each call to what is kept; None keeps all of it
+    light  a function that reduces calls to what is kept; None keeps all of it
     hooks  change each call before it is recorded; only in the first two ways
     late   change what the heads move after it is recorded; not in the last way
     """
@@ -99,7 +99,7 @@ def _returned(model: PreTrainedModel, seed: int) -> Watch:
 def _traced(
     model: PreTrainedModel,
     detail: bool,
-    light: Callable[[Call], Call] | None,
+    light: Light | None,
     seed: int,
     late: Sequence[Hook],
 ) -> Watch:
@@ -112,7 +112,7 @@ def _traced(
             with tracer:  # no longer than this: it would record our own arithmetic too
                 (run or model)(**tensors)
             calls = tracer.take()
-            return calls if light is None else [light(call) for call in calls]
+            return calls if light is None else light(calls)
 
     return traced
 

@@ -101,7 +101,7 @@ def _seconds(planned: Planned, corpus: Corpus, all_bytes: float) -> float | None
     except ValueError:  # they cannot be padded together
         return None
     bench = Bench(plan, corpus.loaded, corpus)
-    watch = bench.watch_with(without_tensors)
+    watch = bench.watch_with(lambda calls: [without_tensors(call) for call in calls])
     start = time.perf_counter()
     try:
         watch(tensors)

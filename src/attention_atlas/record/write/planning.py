@@ -236,7 +236,7 @@ def _too_coarse(plan: CapturePlan, trial: Trial) -> tuple[str, ...]:
 
 def _sampled(layer: LayerCalls, dice: torch.Generator) -> LayerCalls:
     steps = [
-        tuple(replace(call, samples=samples_of(call, dice)) for call in calls)
+        tuple(replace(call, samples=tuple(samples_of([call], dice))) for call in calls)
         for calls in layer.steps
     ]
     return replace(layer, steps=tuple(steps))

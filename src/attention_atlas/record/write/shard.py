@@ -4,7 +4,7 @@ batch ─ watch ─ spot-check ─┬─ pieces ─ … ─ tensors and tables, 
                             └─ again, where fp16 is too coarse
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ from attention_atlas.record.places.survey import Survey
 from attention_atlas.record.prove.layer_errors import worst
 from attention_atlas.record.prove.linear_map import norm_map
 from attention_atlas.record.prove.spot_check import Lighten
-from attention_atlas.record.watch.call import Call
+from attention_atlas.record.watch.call import Call, Light
 from attention_atlas.record.watch.final_scale import final_scales
 from attention_atlas.record.watch.layers import LayerCalls, layers_of
 from attention_atlas.record.watch.pieces import CannotSplit, Forms, Places, pieces, places
@@ -73,10 +73,10 @@ class Bench:
     @cached_property
     def watch(self) -> Watch:
         """Return what watches the model in all shards."""
-        return self.watch_with(lambda call: self.light(call))
+        return self.watch_with(lambda calls: self.light(calls))
 
-    def watch_with(self, light: Callable[[Call], Call]) -> Watch:
-        """Prepare to watch the model, with the edits of the plan; `light` reduces each call."""
+    def watch_with(self, light: Light) -> Watch:
+        """Prepare to watch the model, with the edits of the plan; `light` reduces the calls."""
         model, plan, seed = self.loaded.model, self.plan, self.plan.capturing.seed
         if self.stack is None:
             return watching(model, plan.way, fast=plan.fast, light=light, seed=seed)
@@ -217,6 +217,7 @@ class ShardRun:
     ) -> None:
         """Cut each layer into pieces by input."""
         forms = Forms()
+        forms.look_at([call for layer in layers for calls in layer.steps for call in calls])
         known: dict[tuple[Ends, int], tuple[Places, Places]] = {}
         for layer in layers:
             ends = self.plan.ends[layer.tower_key, layer.number]

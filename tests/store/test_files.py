@@ -7,7 +7,10 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +23,9 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from attention_atlas.names.errors import StoreError
-from attention_atlas.store import files, tensor_file
-from attention_atlas.store.seal import Checksum
-from attention_atlas.store.stream import one_ahead
+from attention_atlas.store import files, stream, tensor_file
+from attention_atlas.store.seal import CHUNK, Checksum, checksum_of
+from attention_atlas.store.stream import FileStream
 
 TYPES = st.sampled_from(["<f2", "<f4", "<f8", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "?"])
 
@@ -137,26 +140,52 @@ def test_a_file_in_memory_has_the_same_tensors_and_the_same_damage(tmp_path: Pat
         tensor_file.TensorFile(path).hold(checksum)
 
 
-def test_a_disk_that_fails_while_it_is_waited_for_is_a_sentence(
+SIZES = (1, stream.PAGE, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 11 * CHUNK + stream.PAGE + 7)
+
+
+@pytest.mark.parametrize("kind", ["past the cache", "through it", "refused at a write"])
+def test_a_file_has_the_bytes_it_was_given_however_they_are_cut(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "through it":
+        monkeypatch.delattr(os, "O_DIRECT", raising=False)
+    elif kind == "refused at a write":
+        monkeypatch.setattr(os, "write", refusing(os.write))
+    dice = np.random.default_rng(0)
+    for size in SIZES:
+        data = dice.integers(0, 255, size, np.uint8).tobytes()
+        cuts = sorted(dice.integers(0, size + 1, 5))
+        with FileStream(tmp_path / "x", size) as file:
+            for start, end in pairwise([0, *cuts, size]):
+                file.write(data[start:end])
+            assert file.finish() == checksum_of(data)
+            file.replace(size // 2, b"x")
+        assert (tmp_path / "x").read_bytes() == data[: size // 2] + b"x" + data[size // 2 + 1 :]
+
+
+def refusing(write: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
+    """Return a function that refuses to write past the cache, as some file systems do."""
+    import fcntl  # not on Windows
+
+    def refuse(file: int, data: Any) -> int:
+        if fcntl.fcntl(file, fcntl.F_GETFL) & os.O_DIRECT:
+            raise OSError(errno.EINVAL, "invalid argument")
+        return write(file, data)
+
+    return refuse
+
+
+def test_a_disk_that_fails_while_the_next_chunk_is_made_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_file: int) -> None:
+    def full(_file: int, _data: object) -> int:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(os, "fdatasync", full, raising=False)
-    monkeypatch.setattr(os, "posix_fadvise", lambda *_: None, raising=False)
-    with pytest.raises(StoreError, match="the disk is full"):
-        files.write_tensors(tmp_path / "x.safetensors", {"a": np.zeros(2**23, np.uint8)})
-    assert not list(tmp_path.iterdir())
-
-
-def test_one_ahead_keeps_the_order_and_passes_on_what_goes_wrong() -> None:
-    assert list(one_ahead(lambda number: number * number, range(5))) == [0, 1, 4, 9, 16]
-    assert list(one_ahead(str, [])) == []
-    halves = one_ahead(lambda number: 1 / number, [1, 2, 0, 4])
-    assert [next(halves), next(halves)] == [1, 0.5]
-    with pytest.raises(ZeroDivisionError):
-        next(halves)
+    monkeypatch.setattr(os, "write", full)
+    for size in (2**20, 2**26):
+        with pytest.raises(StoreError, match="the disk is full"):
+            files.write_tensors(tmp_path / "x.safetensors", {"a": np.zeros(size, np.uint8)})
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(

@@ -79,7 +79,8 @@ def test_an_atlas_is_read_where_a_system_lacks_what_linux_has(folder: Path, tmp_
     """What Windows and macOS do not have is taken away before our code is imported."""
     code = f"""
 import os, sys
-for name in ("sched_getaffinity", "preadv", "posix_fadvise", "O_NONBLOCK", "O_CLOEXEC"):
+for name in ("sched_getaffinity", "preadv", "posix_fadvise", "O_DIRECT", "O_NONBLOCK",
+             "O_CLOEXEC"):
     if hasattr(os, name):
         delattr(os, name)
 sys.modules["fcntl"] = sys.modules["resource"] = None

@@ -29,7 +29,7 @@ from attention_atlas.store.seal import (
     is_sealed,
     sealed,
 )
-from attention_atlas.store.stream import FileStream, one_ahead
+from attention_atlas.store.stream import FileStream
 
 Array = npt.NDArray[Any]
 OLD = 2_000_000_000  # ns: a file written later than so before may change within one tick of mtime
@@ -163,18 +163,14 @@ def write_tensors(
     sums: list[str] = []
 
     def write(part: Path) -> None:
-        # Large arrays are joined, or fetched from a GPU, when they are asked for.
-        in_turn = one_ahead if end > CHUNK else map
-        arrays = in_turn(lambda name: np.ascontiguousarray(tensors[name]), names)
-        with part.open("wb", buffering=0) as file:
-            with FileStream(file) as stream:
-                stream.write(text)
-                for array in arrays:
-                    stream.write(array.reshape(-1).view(np.uint8).data)
-                sums.append(stream.hexdigest())
+        with FileStream(part, len(text) + end) as stream:
+            stream.write(text)
+            for name in names:  # large ones are joined, or fetched from a GPU, only now
+                array = np.ascontiguousarray(tensors[name])
+                stream.write(array.reshape(-1).view(np.uint8).data)
+            sums.append(stream.finish())
             if metadata is not None:
-                file.seek(text.index(OPEN.encode()) + len(MARK))
-                file.write(sums[-1].encode())
+                stream.replace(text.index(OPEN.encode()) + len(MARK), sums[-1].encode())
 
     write_whole(path, write)
     return sums[-1]

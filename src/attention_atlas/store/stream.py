@@ -1,97 +1,119 @@
 """How do gigabytes get to the disk at its own speed, and not into the system's cache?
 
 New cache pages for a file of gigabytes cost more than everything else, and displace pages that
-other programs need; so what is written is put on the disk at once and dropped from the cache. One
-thread waits for the disk and one computes checksums, while the next bytes are written.
+other programs need. So a large file is put together in a few chunks of memory, which a thread
+writes past the cache, where the system can do that (O_DIRECT), and which are then used again.
 """
 
+import errno
+import mmap
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from io import FileIO
-from typing import TypeVar
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from attention_atlas.store.seal import CHUNK, Checksum
 
-MOST_WAITING = 8 * CHUNK  # bytes written that the disk does not have yet
-MOST_SUMMED = 4  # chunks whose checksum is not computed yet
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+MOST_WAITING = 4  # chunks in memory that the disk does not have yet
+PAGE = 4096  # bytes: what goes past the cache has a multiple of them, in memory and in the file
+Chunk = npt.NDArray[np.uint8]
 
 
 class FileStream(AbstractContextManager["FileStream"]):
-    """A file that is written from its first byte to its last, and its checksum so far."""
+    """A file of a known size that is written from its first byte to its last, with its checksum."""
 
-    def __init__(self, file: FileIO):
+    def __init__(self, path: Path, size: int):
         self._digest = Checksum()
-        self._file, self._waiting = file, 0
-        # Only for files of more than a chunk: one waits for the disk, one computes checksums.
-        self._disk: ThreadPoolExecutor | None = None
-        self._sums: ThreadPoolExecutor | None = None
-        self._syncing: Future[None] | None = None
-        self._summing: deque[Future[None]] = deque()
+        self._file, self._past_cache = _opened(path, large=size > CHUNK)
+        # A file of several chunks is written while the next ones are put together.
+        self._disk = ThreadPoolExecutor(1) if size > CHUNK else None
+        self._waiting: deque[tuple[Future[None], Chunk]] = deque()
+        self._free: list[Chunk] = []
+        self._chunk, self._used = _chunk(min(size, CHUNK)), 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write data in chunks, and update the checksum."""
-        for start in range(0, len(data), CHUNK):
-            chunk = memoryview(data)[start : start + CHUNK]
-            self._update(chunk)
-            self._waiting += len(chunk)
-            while chunk:
-                chunk = chunk[self._file.write(chunk) :]
-            if len(data) - start >= CHUNK and hasattr(os, "posix_fadvise"):
-                self._sync()
+        """Add data to the end of the file."""
+        rest = np.frombuffer(data, np.uint8)
+        while len(rest):
+            if self._used == len(self._chunk):
+                self._hand_over()
+            part = rest[: len(self._chunk) - self._used]
+            np.copyto(self._chunk[self._used :][: len(part)], part)  # lets other threads run
+            self._used, rest = self._used + len(part), rest[len(part) :]
 
-    def hexdigest(self) -> str:
-        """Return the checksum of what was written."""
-        while self._summing:
-            self._summing.popleft().result()
+    def finish(self) -> str:
+        """Write what is left; return the checksum of the file."""
+        self._hand_over()
+        while self._waiting:
+            self._wait()
         return self._digest.hexdigest()
 
+    def replace(self, place: int, data: bytes) -> None:
+        """Write data over what stands at a place of the file, once it is finished."""
+        self._use_cache()
+        os.lseek(self._file, place, os.SEEK_SET)
+        os.write(self._file, data)
+
     def __exit__(self, *_problem: object) -> None:
-        for thread in (self._sums, self._disk):
-            if thread is not None:
-                thread.shutdown()
-        if self._syncing is not None and _problem[0] is None:
-            self._syncing.result()
+        if self._disk is not None:
+            self._disk.shutdown()
+        os.close(self._file)
 
-    def _update(self, chunk: memoryview) -> None:
-        """Update the checksum, of a whole chunk while that is written."""
-        if self._sums is None:
-            if len(chunk) < CHUNK:
-                self._digest.update(chunk)
-                return
-            self._sums = ThreadPoolExecutor(1)
-        if len(self._summing) >= MOST_SUMMED:  # what is not summed yet stays in memory
-            self._summing.popleft().result()
-        self._summing.append(self._sums.submit(self._digest.update, chunk))
-
-    def _sync(self) -> None:
-        """Start to sync what was written, unless that is under way and little waits for it."""
-        if self._syncing is not None:
-            if not self._syncing.done() and self._waiting < MOST_WAITING:
-                return
-            self._syncing.result()
+    def _hand_over(self) -> None:
+        """Let the chunk be written; take another one."""
         if self._disk is None:
-            self._disk = ThreadPoolExecutor(1)
-        self._waiting = 0
-        self._syncing = self._disk.submit(_to_disk, self._file.fileno(), self._file.tell())
+            self._put(self._chunk, self._used)
+        else:
+            job = self._disk.submit(self._put, self._chunk, self._used)
+            self._waiting.append((job, self._chunk))
+            while self._waiting and (
+                len(self._waiting) >= MOST_WAITING or self._waiting[0][0].done()
+            ):
+                self._wait()
+            self._chunk = self._free.pop() if self._free else _chunk(CHUNK)
+        self._used = 0
+
+    def _wait(self) -> None:
+        job, chunk = self._waiting.popleft()
+        job.result()
+        self._free.append(chunk)
+
+    def _put(self, chunk: Chunk, size: int) -> None:
+        rest = chunk[:size].data
+        self._digest.update(rest)
+        while rest:
+            if len(rest) % PAGE:  # the end of the file, or a part of a chunk
+                self._use_cache()
+            try:
+                rest = rest[os.write(self._file, rest) :]
+            except OSError as problem:
+                if problem.errno != errno.EINVAL or not self._past_cache:
+                    raise
+                self._use_cache()  # some file systems say only now that they cannot do it
+
+    def _use_cache(self) -> None:
+        if self._past_cache:
+            import fcntl  # Linux has it, as it has O_DIRECT
+
+            flags = fcntl.fcntl(self._file, fcntl.F_GETFL)
+            fcntl.fcntl(self._file, fcntl.F_SETFL, flags & ~os.O_DIRECT)
+            self._past_cache = False
 
 
-def _to_disk(file: int, end: int) -> None:
-    os.fdatasync(file)
-    os.posix_fadvise(file, 0, end, os.POSIX_FADV_DONTNEED)
+def _opened(path: Path, large: bool) -> tuple[int, bool]:
+    """Open a file for writing; return its descriptor, and whether it is written past the cache."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    if large and hasattr(os, "O_DIRECT"):
+        with suppress(OSError):  # a file system that cannot do it, or any other problem
+            return os.open(path, flags | os.O_DIRECT, 0o666), True
+    return os.open(path, flags, 0o666), False
 
 
-def one_ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield the result of every item, in order; the next one is made while one is used."""
-    with ThreadPoolExecutor(1) as thread:
-        ahead: Future[Result] | None = None
-        for item in items:
-            ready, ahead = ahead, thread.submit(work, item)
-            if ready is not None:
-                yield ready.result()
-        if ahead is not None:
-            yield ahead.result()
+def _chunk(size: int) -> Chunk:
+    """Return memory that starts at a page."""
+    return np.frombuffer(mmap.mmap(-1, max(1, size)), np.uint8)

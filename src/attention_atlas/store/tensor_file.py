@@ -38,8 +38,9 @@ _LONGEST_HEADER = 100_000_000  # bytes, as in the safetensors library
 _AT_ONCE = 2**30  # bytes of one read; systems stop at 2 GiB
 SPAN = 4 * CHUNK  # bytes of a file that one thread compares with its checksum
 _PIECE = 2**18  # bytes read at once for a checksum; a first read into 4 MiB takes 50 ms more
-WORTH_A_READ = 2**14  # bytes; of shorter runs, a tensor is read whole and cut
+WORTH_A_READ = 2**14  # bytes that take as long as one more read
 _OPEN_FILES = 64  # kept open; an atlas may have thousands, a process about a thousand
+MOST_AHEAD = 64  # pieces that the disk is told of before the first is read
 _reading = Lock()  # only where a system has no pread
 
 
@@ -150,24 +151,27 @@ class TensorFile:
     def fill(self, name: str, first: Ints, second: Ints, target: Array) -> None:
         """Read a tensor (H, N, D) at indexes of its first two axes into an array of their shape.
 
-        Runs of neighbours go from the file to their place without a copy, unless they are short.
+        Runs of neighbours go from the file to their place without a copy. Where they are so many
+        that one read of the whole costs less, that is read and cut.
         """
         entry, columns = self._entry(name), runs(second)
         _, length, width = entry.shape
         cell = width * entry.dtype.itemsize
-        short = len(second) * cell < WORTH_A_READ * len(columns)
-        if short or target.dtype != entry.dtype or not target[:1].flags.c_contiguous:
+        many = len(columns) * WORTH_A_READ > length * cell
+        if many or target.dtype != entry.dtype or not target[:1].flags.c_contiguous:
             target[:] = self.part(name, first)[:, second]
             return
         inside = _highest(columns) <= length and first.max(initial=0) < entry.shape[0]
         _need(inside and _lowest(columns) >= 0, self.path, name, self._todo)
         file, ends = self._opened(), np.cumsum([run.stop - run.start for run in columns]).tolist()
+        pieces = []
         for place, number in enumerate(first.tolist()):
             head = target[place].reshape(-1).view(np.uint8).data
             start = entry.start + number * length * cell
             for run, end in zip(columns, ends, strict=True):
                 piece = head[(end - run.stop + run.start) * cell : end * cell]
-                self._read(file, piece, start + run.start * cell)
+                pieces.append((piece, start + run.start * cell))
+        self._read_all(file, pieces)
 
     def length(self, name: str) -> int:
         """Return how many entries the first axis of a tensor has."""
@@ -194,11 +198,12 @@ class TensorFile:
             return own.view(entry.dtype).reshape(shape)
         numbers = np.empty(shape, entry.dtype)
         target, done = numbers.reshape(-1).view(np.uint8).data, 0
-        file = self._opened()
+        pieces = []
         for start, count in spans:
             size = count * entry.dtype.itemsize
-            self._read(file, target[done : done + size], start)
+            pieces.append((target[done : done + size], start))
             done += size
+        self._read_all(self._opened(), pieces)
         return numbers
 
     def _opened(self) -> _Descriptor:
@@ -212,6 +217,14 @@ class TensorFile:
         if now != self._state:
             raise StoreError(f"{self.path} was changed while it was open; open the atlas again")
         return file
+
+    def _read_all(self, file: _Descriptor, pieces: list[tuple[memoryview, int]]) -> None:
+        """Read pieces, each from its place in the file."""
+        if 1 < len(pieces) <= MOST_AHEAD and hasattr(os, "posix_fadvise"):
+            for piece, start in pieces:  # the disk looks for all of them at the same time
+                os.posix_fadvise(file.number, start, len(piece), os.POSIX_FADV_WILLNEED)
+        for piece, start in pieces:
+            self._read(file, piece, start)
 
     def _read(self, file: _Descriptor, target: memoryview, start: int) -> None:
         while target:

@@ -1,5 +1,6 @@
 """How do the shards of a capture become an atlas with a manifest and a receipt?"""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +13,7 @@ from attention_atlas.record.write.planning import Planned
 from attention_atlas.record.write.towers import Probed, towers, with_stored_errors
 from attention_atlas.record.write.weight_correlation import weight_correlations
 from attention_atlas.store import files
-from attention_atlas.store.manifest import Rows
+from attention_atlas.store.manifest import Manifest, Receipt, Rows
 from attention_atlas.store.output import OUTPUT
 from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import Writer
@@ -56,20 +57,29 @@ def finish(
         "options": {**options, "weight_correlation": prepared.weight_correlation},
         "versions": {name: version(name) for name in _LIBRARIES},
     }
-    can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
-    if can_read and not plan.capturing.generate and plan.kept != ():
-        stored = StoredAtlas(
-            writer.folder, writer.draft(receipt=receipt, **about), just_written=True
-        )
-        kept = {
-            int(number): layers
-            for part in writer.parts
-            for number, layers in part.facts.get("strongest", {}).items()
-        }
-        receipt = with_stored_errors(receipt, stored, trial, Probed(tuple(planned.tried), kept))
     add_readout(prepared.output, trial, loaded, writer.token_ids())
-    about["options"]["output"] = _write_output(writer, prepared.output)
+    with ThreadPoolExecutor(1) as disk:  # written while weights are read back
+        writing = disk.submit(_write_output, writer, prepared.output)
+        can_read = {"query", "key"} <= set(about["keep"]) or "weights" in about["keep"]
+        if can_read and not plan.capturing.generate and plan.kept != ():
+            draft = writer.draft(receipt=receipt, **about)
+            receipt = _compared_on_disk(receipt, writer, draft, planned)
+        about["options"]["output"] = writing.result()
     writer.finish(receipt=receipt, **about)
+
+
+def _compared_on_disk(
+    receipt: Receipt, writer: Writer, draft: Manifest, planned: Planned
+) -> Receipt:
+    """Return the receipt with the errors of the weights that the shards give."""
+    stored = StoredAtlas(writer.folder, draft, just_written=True)
+    kept = {
+        int(number): layers
+        for part in writer.parts
+        for number, layers in part.facts.get("strongest", {}).items()
+    }
+    probed = Probed(tuple(planned.tried), kept)
+    return with_stored_errors(receipt, stored, planned.trial, probed)
 
 
 def _write_output(writer: Writer, kept: KeptOutput) -> dict[str, Any]:

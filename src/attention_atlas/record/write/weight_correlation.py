@@ -71,7 +71,8 @@ def _alike(queries: list[Tensor | None], keys: list[Tensor | None]) -> list[floa
         heads, *sides = zip(*pairs, strict=True)
         x, y = (torch.stack(side).flatten(1) for side in sides)
         x, y = (side - side.mean(1, keepdim=True) for side in (x, y))
-        found = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))  # 0 / 0 is NaN
+        xy, xx, yy = (torch.linalg.vecdot(*pair) for pair in ((x, y), (x, x), (y, y)))
+        found = xy / (xx * yy).sqrt()  # 0 / 0 is NaN
         for head, value in zip(heads, found.tolist(), strict=True):
             correlations[head] = value
     return correlations

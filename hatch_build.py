@@ -15,7 +15,16 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).parent
 STATIC = Path("src/attention_atlas/page/static")
-BUILT = ("page.html", "page.js", "page.css", "early.js", "widget.js", "file.html", "app.html")
+BUILT = (
+    "page.html",
+    "page.js",
+    "page.css",
+    "early.js",
+    "widget.js",
+    "file.html",
+    "text.html",
+    "app.html",
+)
 STAMP = "sources.sha256"
 # What stands in web/ and is not built: a change there leaves the page as it is.
 NOT_BUILT = {"node_modules", "test", "dev", "README.md", "eslint.config.js"}

@@ -1,5 +1,5 @@
-// One config, four ways out: the served page (and what it asks for early), the notebook widget, the single-file
-// template, the page in a chat.
+// One config, five ways out: the served page (and what it asks for early), the notebook widget, the templates of saved
+// files (all tabs, or attention alone), the page in a chat.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -14,11 +14,14 @@ const entries = {
   early: "src/early.ts",
   widget: "src/notebook.ts",
   file: "src/file.ts",
+  text: "src/text.ts",
   app: "src/app.ts",
 };
 
+const isEntry = (mode: string): mode is keyof typeof entries => mode in entries;
+
 /** The page's HTML is a shell; in a file, saved or for a chat, everything that was built is put inside it. */
-function shell(mode: "page" | "file" | "app"): Plugin {
+function shell(mode: "page" | "file" | "text" | "app"): Plugin {
   return {
     name: "atlas-shell",
     enforce: "post",
@@ -71,7 +74,7 @@ function wat(): Plugin {
 
 export default defineConfig(({ mode }): UserConfig => {
   const plugins = [svelte(), noErrorAtStart(), wat()];
-  if (mode !== "page" && mode !== "early" && mode !== "widget" && mode !== "file" && mode !== "app") {
+  if (!isEntry(mode)) {
     return { plugins, test: { include: ["test/**/*.test.ts"] } } as UserConfig;
   }
   return {

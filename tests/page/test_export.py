@@ -2,6 +2,7 @@
 
 import base64
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,21 @@ def test_a_page_carries_its_overview_as_the_server_answers_it(
     assert list(carried) == ["about", "input/0", *towers, *sinks]
     answers = Answers(seq2seq)
     assert all(packet == answers.packet(path)[0] for path, packet in carried.items())
+
+
+def test_a_page_without_maps_scores_and_pictures_takes_the_short_script(
+    gpt: aa.Atlas, tmp_path: Path
+) -> None:
+    def template(view: aa.View) -> str:
+        page = view.save(tmp_path / "page.html").read_text(encoding="utf-8")
+        return str(page).removeprefix("<html>").split("<")[0]
+
+    atlas = aa.open(shutil.copytree(gpt.path, tmp_path / "copy.atlas"))
+    atlas.layout("pca", progress=False)
+    assert template(aa.head_view(atlas)) == "text.html"
+    assert template(aa.matrix_view(atlas)) == "file.html"
+    atlas.measure(progress=False)
+    assert template(aa.heads_view(atlas)) == "file.html"
 
 
 def test_a_large_page_opens_with_the_layer_that_it_shows(

@@ -1,6 +1,7 @@
 // Host: a chat that shows this page beside the answer of a tool (MCP Apps).
 import "./looks/all.css";
 import { mountAtlas, type Mounted } from "./mount";
+import { TABS } from "./panels/tabs";
 import { Chat, chatSource, type HostContext } from "./source/chat";
 import type { Picks } from "./source/wire";
 
@@ -34,7 +35,7 @@ async function start(element: HTMLElement): Promise<void> {
     document.documentElement.style.height = `${high}px`;
     chat.size(document.documentElement.clientWidth, high);
   }
-  shown.atlas = await mountAtlas(element, chatSource(chat), { chrome: "file", picks });
+  shown.atlas = await mountAtlas(element, chatSource(chat), TABS, { chrome: "file", picks });
   shown.atlas.setPicks(picks);
 }
 

@@ -1,10 +1,10 @@
 // How is the atlas put into an element? The four hosts differ only in their source.
 import { mount, unmount } from "svelte";
 import { Desk, type Chrome } from "./desk/desk.svelte";
+import type { Tab } from "./desk/tab";
 import { sentence } from "./desk/pane.svelte";
 import { fromHash, type Picks } from "./desk/picks";
 import App from "./frame/App.svelte";
-import { TABS } from "./panels/tabs";
 import { decode } from "./source/packet";
 import type { Source } from "./source/source";
 import type { About } from "./source/wire";
@@ -21,7 +21,12 @@ export interface Mounted {
   close(): void;
 }
 
-export async function mountAtlas(element: HTMLElement, source: Source, options: Options = {}): Promise<Mounted> {
+export async function mountAtlas(
+  element: HTMLElement,
+  source: Source,
+  tabs: readonly Tab[],
+  options: Options = {},
+): Promise<Mounted> {
   const chrome = options.chrome ?? "page";
   let about: About;
   try {
@@ -36,7 +41,7 @@ export async function mountAtlas(element: HTMLElement, source: Source, options: 
   }
   const linked = chrome === "cell" ? {} : fromHash(location.hash);
   const fresh = Object.keys({ ...options.picks, ...linked }).length === 0;
-  const desk = new Desk(source, about, chrome, { tab: options.tab, ...options.picks, ...linked }, TABS, fresh);
+  const desk = new Desk(source, about, chrome, { tab: options.tab, ...options.picks, ...linked }, tabs, fresh);
   element.replaceChildren();
   const app = mount(App, { target: element, props: { desk, onPicks: options.onPicks } });
   return {

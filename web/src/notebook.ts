@@ -1,6 +1,7 @@
 // Host: a notebook cell, through anywidget.
 import looks from "./looks/all.css?inline";
 import { mountAtlas, type Mounted, type Options } from "./mount";
+import { TABS } from "./panels/tabs";
 import { widgetSource, type Model } from "./source/widget";
 import type { Picks } from "./source/wire";
 
@@ -19,7 +20,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     // The picks that this cell sent come back too.
     if (JSON.stringify(picks) !== said) mounted?.setPicks(picks);
   };
-  mountAtlas(place, source, {
+  mountAtlas(place, source, TABS, {
     chrome: "cell",
     ...options,
     picks: { ...options.picks, ...(model.get("picks") as Partial<Picks> | null) },

@@ -31,6 +31,10 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import check_folder
 
 _PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
+# Packets that the Text tab shows; a page with these alone needs no script for maps and scores.
+_OF_TEXTS = {
+    "about", "input", "edges", "rows", "vectors", "directions", "sinks", "logit", "overview",
+}  # fmt: skip
 SOON = 1_000_000  # bytes of edges above which the layer that is shown first is written first
 EDGE_BYTES = 16_000_000  # of a saved map; the links of further inputs are left out
 
@@ -67,8 +71,16 @@ def page_pieces(
         numbers = [int(picks.get("input") or 0)]
     saving = Saving(subject, picks, numbers, exact)
     few = picks.get("tab") == "map" and not exact
-    packets = _packets(answers, _paths(saving), few)
-    yield from _filled(picks, packets, _packets(answers, _opening(saving)))
+    paths = list(_paths(saving))
+    template = _template(paths, picks)
+    packets = _packets(answers, paths, few)
+    yield from _filled(template, picks, packets, _packets(answers, _opening(saving)))
+
+
+def _template(paths: Iterable[str], picks: Mapping[str, Any]) -> str:
+    """Return the name of the template: the short one if there is attention of inputs alone."""
+    more = {path.split("/")[0] for path in paths} - _OF_TEXTS
+    return "file.html" if more or picks.get("tab", "text") != "text" else "text.html"
 
 
 def save_comparison(
@@ -101,7 +113,7 @@ def save_comparison(
     if without_sinks:
         left = compared(atlases, [""] * len(atlases), without_sinks=True)
         packets.append((f"compare_without_sinks/{which}", pack(left)))
-    write_whole(path, lambda part: _put(b"".join(_filled(picks, packets)), part))
+    write_whole(path, lambda part: _put(b"".join(_filled("file.html", picks, packets)), part))
 
 
 def _only(about: About, numbers: Sequence[int]) -> About:
@@ -124,6 +136,7 @@ def _packets(
 
 
 def _filled(
+    template: str,
     picks: Mapping[str, Any],
     packets: Iterable[tuple[str, bytes]],
     soon: Iterable[tuple[str, bytes]] = (),
@@ -133,7 +146,7 @@ def _filled(
     The page starts as soon as the packets of `soon` are read, and the others follow; without
     `soon` it starts when all are read.
     """
-    before, place, rest = static("file.html").read_bytes().partition(_PLACE)
+    before, place, rest = static(template).read_bytes().partition(_PLACE)
     script, more, after = rest.partition(_MORE)
     if not place or not more:
         raise StoreError("the template of saved pages is damaged; build it again: make web")

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.names.errors import PickError, StoreError
+from attention_atlas.store import output
 from attention_atlas.store.contributions import contributions, layer_output, norms
 from attention_atlas.store.output import LayerProjection
 from tests.edits.shapes import HEADS, weights_and_values
@@ -125,8 +126,11 @@ def test_shares_add_up_whatever_the_numbers(
     np.testing.assert_allclose(whole[large], 1, atol=float(slack / 0.05))
 
 
-def test_products_of_a_projection_are_made_when_they_pay() -> None:
+def test_products_of_a_projection_are_made_when_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row costs 2 · 4 · 5 there and back, 4 · 4 with the products, which cost 4 · 4 · 5."""
+    small = LayerProjection(np.ones((2, 2, 5), np.float32), None)
+    assert small.products_for(1) is not None  # made once, in no time
+    monkeypatch.setattr(output, "_SMALL", 0)
     projection = LayerProjection(np.ones((2, 2, 5), np.float32), None)
     assert projection.products_for(3) is None  # 3 rows would save 3 · 24 of 80
     assert projection.products_for(4) is not None

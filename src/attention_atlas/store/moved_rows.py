@@ -115,8 +115,9 @@ class MovedRows:
             self._given(input, layer, tower, block, values)
 
     def _weights(
-        self, input: int, layer: int, tower: str | None, heads: Sequence[int], rows: Sequence[int]
-    ) -> Float32:
+        self, input: int, layer: int, tower: str | None, heads: Sequence[int] | None,
+        rows: Sequence[int] | None,
+    ) -> Float32:  # fmt: skip
         weights = self.atlas.rows(input, layer, tower, heads, rows)
         if not self.without.size:
             return weights
@@ -135,8 +136,8 @@ class MovedRows:
                 given = self._kept.get(key)
             if given is not None:
                 return given, None
-            every = range(self.atlas.shape(input, layer, tower)[0])
-            weights = self._weights(input, layer, tower, every, rows.tolist())
+            whole = len(rows) == self.atlas.shape(input, layer, tower)[1]
+            weights = self._weights(input, layer, tower, None, None if whole else rows.tolist())
             given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
             if given.nbytes <= KEPT:
                 with self._lock:

@@ -39,6 +39,7 @@ from attention_atlas.store.typed import decode
 OUTPUT = "output.safetensors"
 HELD = 64_000_000  # bytes of a file that is read into memory as a whole
 _WIDEST = 2048  # rows of a matrix whose products are kept: 16 MB a layer
+_SMALL = 2**20  # numbers of a matrix whose products are made for any number of rows
 _TODO = "capture the atlas again"
 Float32 = npt.NDArray[np.float32]
 
@@ -68,11 +69,13 @@ class LayerProjection:
         """Get the products for so many rows; None where making them costs more than they save.
 
         A row costs width products a row of the matrix to the output and as many back; with the
-        products, as many as the matrix has rows. What was asked before does not count, so that the
-        same question has the same answer, to the last bit.
+        products, as many as the matrix has rows. Those of a small matrix are made in a few
+        milliseconds, once, so every input takes them. What was asked before does not count, so that
+        the same question has the same answer, to the last bit.
         """
         high, width = self.flat.shape
-        return self.products if rows * (2 * width - high) >= high * width else None
+        pays = rows * (2 * width - high) >= high * width
+        return self.products if pays or high * width <= _SMALL else None
 
     @cached_property
     def bias_products(self) -> tuple[Float32, np.float32]:

@@ -1,6 +1,11 @@
 """A sample of vectors, or none, is kept; the scores are those of every input all the same."""
 
+import gc
+import weakref
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -21,6 +26,7 @@ from attention_atlas.page.answers.mean_pattern import mean_pattern
 from attention_atlas.record.write.options import sample_size, score_rows_of
 from attention_atlas.record.write.shard_tensors import Joined
 from attention_atlas.store.held_shard import HeldShard
+from attention_atlas.studies import capture
 from tests.store.test_format import SMALL
 from tests.tolerance import reading_tolerance
 
@@ -235,3 +241,34 @@ def test_a_gpu_is_given_its_work_before_any_score_is_waited_for(whole: aa.Atlas)
     assert later.keys() == at_once.keys()
     for name in later:
         np.testing.assert_array_equal(later[name], at_once[name])
+
+
+def test_one_shard_at_the_most_waits_to_be_measured_and_none_is_held_after() -> None:
+    """On a GPU a thread asks for measures; what it held of the card is free when they are read."""
+    steps: list[str] = []
+    told = Event()
+
+    class Vectors:
+        """What a shard holds."""
+
+    def start(name: str, vectors: Vectors) -> Callable[[], Any]:
+        told.wait(10)
+        steps.append(name)
+        if name == "broken":
+            raise InputError("it cannot be measured")
+        return lambda: (name, vectors)
+
+    kept = Vectors()
+    gone = weakref.ref(kept)
+    first: Any = capture._in_turn(partial(start, "first", kept))
+    second = Thread(target=lambda: capture._in_turn(partial(start, "broken", Vectors())))
+    second.start()  # it waits for its turn
+    assert not steps
+    told.set()
+    second.join(10)
+    assert first.result()()[0] == "first" and steps[0] == "first"
+    third: Any = capture._in_turn(partial(start, "third", Vectors()))  # one that fails frees its place
+    assert third.result()()[0] == "third" and "broken" in steps
+    del first, kept
+    gc.collect()
+    assert gone() is None

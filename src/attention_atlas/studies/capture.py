@@ -5,11 +5,11 @@ is measured while its vectors are in memory, and only a sample of them, or none,
 """
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,15 +123,15 @@ def run_measured(asked: Mapping[str, Any]) -> MeasuredShard:
 
 # A thousand small operations an input: asking a GPU for them takes as long as the model's pass, so
 # they are asked for while the model is given its next inputs. One shard waits at the most.
-_asking = ThreadPoolExecutor(1, "measuring")
-_last: list[Future[Any]] = []
+_asking, _place = ThreadPoolExecutor(1, "measuring"), Semaphore()
 
 
 def _in_turn(work: "Callable[[], Callable[[], Contents]]") -> "Future[Callable[[], Contents]]":
     """Begin to measure in a thread, once what was begun before is asked for; returns its future."""
-    wait(_last)
-    _last[:] = [_asking.submit(work)]
-    return _last[0]
+    _place.acquire()
+    begun = _asking.submit(work)
+    begun.add_done_callback(lambda _: _place.release())
+    return begun
 
 
 def measure_contents(whole: "Contents", plan: Any) -> "Contents":

@@ -267,7 +267,8 @@ def test_one_shard_at_the_most_waits_to_be_measured_and_none_is_held_after() -> 
     told.set()
     second.join(10)
     assert first.result()()[0] == "first" and steps[0] == "first"
-    third: Any = capture._in_turn(partial(start, "third", Vectors()))  # one that fails frees its place
+    # One that fails frees its place, too.
+    third: Any = capture._in_turn(partial(start, "third", Vectors()))
     assert third.result()()[0] == "third" and "broken" in steps
     del first, kept
     gc.collect()

@@ -104,12 +104,10 @@ def measure(atlas: aa.Atlas, turns: int = TURNS) -> Iterator[str]:
         for view in VIEWS:
             weights = f"tab=text&view={view}"
             link = (weights, ""), (f"{weights}&shown=contribution", "")
-            third = (f"{weights}&input=2", ""), (f"{weights}&input=2&shown=contribution", "")
             switch = (weights, NEXT), (weights, CLICK)
             for name, new, sides in (
                 ("opened", False, link),
                 ("opened, new server", True, link),
-                ("third input opened, new server", True, third),
                 ("turned, new server", True, switch),
             ):
                 pairs = [tuple(took(new, *side) for side in sides) for _ in range(turns + 1)]

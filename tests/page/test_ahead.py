@@ -41,10 +41,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Products:
 
 
 @pytest.fixture
-def url(gpt: aa.Atlas, stand_in: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A server that has room for what its first input needs."""
-    room = Ahead(Grown(gpt), Queue())._kept(0, gpt.towers[0])
-    monkeypatch.setattr(ahead, "KEPT", room)
+def url(gpt: aa.Atlas, stand_in: Any) -> Iterator[str]:
     with launch.start([aa.open(gpt.path)], port=0) as running:
         yield f"{running.url}api/"
 
@@ -71,21 +68,6 @@ def test_a_server_that_has_started_makes_what_its_first_input_needs(
     path = f"{url}as/contribution/-/edges/0/{tower.name}"
     assert httpx.get(path, timeout=PATIENCE).status_code == 200
     assert len(made) == len(tower.layers)
-
-
-def test_as_many_inputs_are_foreseen_as_are_kept(
-    gpt: aa.Atlas, made: Products, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layers, inputs = len(gpt.towers[0].layers), len(gpt)
-    coming = Ahead(Grown(aa.open(gpt.path)), Queue())
-    each = [coming._kept(number, gpt.towers[0]) for number in range(inputs)]
-    for room, foreseen in ((sum(each), inputs), (sum(each) - 1, inputs - 1), (each[0] - 1, 0)):
-        made.clear()
-        monkeypatch.setattr(ahead, "KEPT", room)
-        queue = Queue()
-        Ahead(Grown(aa.open(gpt.path)), queue).at_start()
-        until(lambda queue=queue: not queue.lanes["ahead"].tickets())  # type: ignore[misc]
-        assert len(made) == layers * foreseen
 
 
 def test_a_server_of_an_atlas_without_values_starts_too(made_once: MadeOnce) -> None:

@@ -1,9 +1,9 @@
 """What will a page ask for next? Contributions of the weights that it shows.
 
 They need the projections of the model and one product a layer more than weights. These are made
-while the server has nothing else to do: of the first inputs when it has started, as many as are
-kept, and of any other after its weights were sent. So who opens a link or turns the switch does not
-wait for them. Nothing is sent: a page asks for itself.
+while the server has nothing else to do: of the first input when it has started, of any other after
+its weights were sent. So who opens a link or turns the switch does not wait for them. Nothing is
+sent: a page asks for itself.
 """
 
 import time
@@ -33,17 +33,11 @@ class Ahead:
         self._ticket: Ticket | None = None
 
     def at_start(self) -> None:
-        """Compute what is asked for with the first inputs, when there is nothing else to do."""
+        """Compute what is asked for with the first input, when there is nothing else to do."""
 
         def first() -> None:
-            if why_not_moved(self._atlas):
-                return
-            room = KEPT
-            for number in range(len(self._atlas)):
-                for tower in self._atlas.towers:
-                    room -= self._kept(number, tower)
-                    if room < 0 or not self._foresee(number, tower.name):
-                        return
+            if len(self._atlas) and self._atlas.towers and not why_not_moved(self._atlas):
+                self._foresee(0, self._atlas.towers[0].name)
 
         self._ticket = self._queue.enter("ahead", first)
 
@@ -61,19 +55,17 @@ class Ahead:
         with suppress(BusyError):
             self._ticket = self._queue.enter("ahead", lambda: self._foresee(int(number), tower))
 
-    def _foresee(self, input: int, name: str) -> bool:
-        """Compute what all layers of a tower give; return whether others left time for it."""
+    def _foresee(self, input: int, name: str) -> None:
         tower = find_tower(self._atlas, name)
         if is_long(self._atlas, input, tower) or not self._is_small(input, tower):
-            return True
+            return
         moved, end = self._atlas.moved_rows(CONTRIBUTION), time.monotonic() + PATIENCE
         for layer in tower.layers:
             if not self._atlas.output.has(name, layer.layer):
                 continue
             if not self._is_quiet(end):
-                return False
+                return
             moved.foresee(input, layer.layer, name)
-        return True
 
     def _is_quiet(self, end: float) -> bool:
         """Wait until there is no other work; tell whether there was none before `end`."""
@@ -88,13 +80,6 @@ class Ahead:
     def _is_small(self, input: int, tower: Tower) -> bool:
         """Tell whether all layers fit into what is kept, and their projections into some memory."""
         widths = [layer.heads * layer.value_width for layer in tower.layers]
-        projections = sum(8 * width * width for width in widths)
-        return self._kept(input, tower) <= KEPT and projections <= LARGEST
-
-    def _kept(self, input: int, tower: Tower) -> int:
-        """Return how many bytes are kept of what all layers of a tower give."""
-        return sum(
-            4 * self._atlas.shape(input, layer.layer, tower.name)[1]
-            * (layer.heads * layer.value_width + 1)
-            for layer in tower.layers
-        )  # fmt: skip
+        rows = [self._atlas.shape(input, layer.layer, tower.name)[1] for layer in tower.layers]
+        kept = sum(4 * n * (width + 1) for n, width in zip(rows, widths, strict=True))
+        return kept <= KEPT and sum(8 * width * width for width in widths) <= LARGEST

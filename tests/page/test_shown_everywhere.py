@@ -208,3 +208,12 @@ def test_layers_that_were_read_are_given_again_as_they_are(gpt: aa.Atlas) -> Non
     np.testing.assert_allclose(part, alone, rtol=0, atol=reading_tolerance(gpt, 0))
     with pytest.raises(PickError, match="heads go from 0"):
         grown.rows(0, LAYER, None, [99])
+
+
+def test_all_rows_in_another_order_are_the_same_rows(gpt: aa.Atlas) -> None:
+    atlas = aa.open(gpt.path)
+    n = len(atlas.tokens(input=0))
+    backwards = list(range(n))[::-1]
+    turned = atlas.moved_rows("contribution").rows(0, 2, rows=backwards)
+    whole = aa.open(gpt.path).moved_rows("contribution").rows(0, 2)
+    np.testing.assert_allclose(turned, whole[:, ::-1], atol=1e-5)

@@ -136,7 +136,7 @@ class MovedRows:
                 given = self._kept.get(key)
             if given is not None:
                 return given, None
-            whole = len(rows) == self.atlas.shape(input, layer, tower)[1]
+            whole = np.array_equal(rows, np.arange(self.atlas.shape(input, layer, tower)[1]))
             weights = self._weights(input, layer, tower, None, None if whole else rows.tolist())
             given = layer_output(weights, values, self.atlas.output.projection(tower, layer))
             if given.nbytes <= KEPT:

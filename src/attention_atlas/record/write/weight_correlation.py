@@ -72,7 +72,7 @@ def _alike(queries: list[Tensor | None], keys: list[Tensor | None]) -> list[floa
         x, y = (torch.stack(side).flatten(1) for side in sides)
         x, y = (side - side.mean(1, keepdim=True) for side in (x, y))
         xy, xx, yy = (torch.linalg.vecdot(*pair) for pair in ((x, y), (x, x), (y, y)))
-        found = xy / (xx * yy).sqrt()  # 0 / 0 is NaN
+        found = xy / (xx.sqrt() * yy.sqrt())  # 0 / 0 is NaN
         for head, value in zip(heads, found.tolist(), strict=True):
             correlations[head] = value
     return correlations

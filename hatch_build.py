@@ -22,7 +22,6 @@ BUILT = (
     "early.js",
     "widget.js",
     "file.html",
-    "text.html",
     "app.html",
 )
 STAMP = "sources.sha256"

@@ -32,9 +32,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for name in ("page.html", "page.js", "page.css", "early.js", "widget.js"):
         (folder / name).write_text(f"/* {name} */", encoding="utf-8")
-    for name in ("file.html", "text.html"):
-        (folder / name).write_text(
-            f"<html>{name}<!--ATLAS-DATA--><!--ATLAS-MORE--></html>", encoding="utf-8"
-        )
+    (folder / "file.html").write_text(
+        "<html>file.html<!--ATLAS-DATA--><!--ATLAS-MORE--></html>", encoding="utf-8"
+    )
     monkeypatch.setattr(static_files, "STATIC", folder)
     return folder

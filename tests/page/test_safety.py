@@ -1,5 +1,8 @@
 """Nobody reads more than they were shown, and nothing stops the server."""
 
+import base64
+import hashlib
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,10 +46,23 @@ def test_the_page_says_enough_of_the_atlas_to_read_a_link_early(
     assert client.get("/1/").text.endswith(' data-moved="yes"><head></head></html>')
 
 
+def test_the_one_script_inside_the_page_is_named_by_its_checksum(
+    gpt: aa.Atlas, stand_in: Path
+) -> None:
+    (stand_in / "page.html").write_text("<head><!--ATLAS-EARLY--></head>", encoding="utf-8")
+    (stand_in / "early.js").write_text("ask('</script>');\n", encoding="utf-8")
+    with TestClient(make_app([gpt]), base_url=HERE) as client:
+        page = client.get("/")
+    script = r"ask('<\/script>');"
+    assert page.text == f"<head><script>{script}</script></head>"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rules = page.headers["content-security-policy"].split("; ")
+    assert f"script-src 'self' 'wasm-unsafe-eval' 'sha256-{digest}'" in rules
+
+
 def test_the_page_its_files_and_packets_are_served(client: TestClient) -> None:
     assert client.get("/").text == "/* page.html */"
-    for script in ("/page.js", "/early.js"):
-        assert client.get(script).headers["content-type"].startswith("text/javascript")
+    assert client.get("/page.js").headers["content-type"].startswith("text/javascript")
     about = client.get("/api/about")
     assert about.headers["content-type"] == "application/octet-stream"
     assert unpack(about.content)["model"] == "builtin:gpt"
@@ -136,7 +152,7 @@ def test_every_answer_has_the_safety_headers(client: TestClient, path: str) -> N
     policy = dict(
         part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";")
     )
-    assert policy["script-src"] == "'self' 'wasm-unsafe-eval'"
+    assert re.fullmatch(r"'self' 'wasm-unsafe-eval' 'sha256-[\w+/]+='", policy["script-src"])
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert headers["x-content-type-options"] == "nosniff"

@@ -343,7 +343,7 @@ def test_the_widget_answers_packets_and_follows_picks(
 @pytest.mark.usefixtures("stand_in")
 def test_returned_html_has_its_text_in_data() -> None:
     page = aa.head_view(_even(), TOKENS, html_action="return")
-    assert isinstance(page, Html) and page.data.startswith("<html>text.html<script ")
+    assert isinstance(page, Html) and page.data.startswith("<html>file.html<script ")
     assert "&lt;html&gt;" in page._repr_html_()
 
 

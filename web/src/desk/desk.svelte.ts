@@ -149,8 +149,9 @@ export class Desk extends Sieving {
   /** Get the hidden keys of a stream: the hidden tokens, and the sinks where they are taken out. */
   hiddenKeys(stream: string): ReadonlySet<number> {
     const hidden = this.picks.hidden[stream] ?? [];
-    const { sinks } = this;
-    const taken = this.picks.withoutSinks && sinks?.stream === stream && sinks.input === this.picks.input;
+    // Sinks are read only where they count: they arrive after the first picture, which would be painted again.
+    const sinks = this.picks.withoutSinks ? this.sinks : undefined;
+    const taken = sinks?.stream === stream && sinks.input === this.picks.input;
     return setOf(taken ? [...hidden, ...sinks.sinks.map(({ position }) => position)] : hidden);
   }
 
@@ -173,6 +174,8 @@ export class Desk extends Sieving {
   private fetchSinks(): void {
     const [input, tower] = [this.picks.input, this.tower?.name ?? ""];
     if (this.sinks?.input === input && this.sinks.tower === tower) return;
+    // Their names can wait, so that the server does nothing else before the first picture.
+    if (this.state === "opening" && !this.picks.withoutSinks) return;
     this.store.ask("sinks", input, tower).then(
       (sinks) => (this.sinks = sinks),
       () => (this.sinks = undefined),

@@ -1,4 +1,4 @@
-// Which tabs has a saved page without maps, scores and pictures? Its script is a quarter shorter, so that lines come sooner.
+// Which tabs has a saved page without maps, scores and pictures? It is written without the code of the others.
 import type { Tab } from "../desk/tab";
 import { lab } from "./lab";
 import { text } from "./text";

@@ -70,14 +70,15 @@ export function pathsOf(about: About, linked: Partial<Picks>): string[] {
   return paths(about.no_moved ? { ...picks, shown: "weights" } : picks, place.tower, place.layer);
 }
 
-type Shown = Pick<Picks, "input" | "shown" | "hidden" | "view">;
+type Shown = Pick<Picks, "input" | "shown" | "hidden" | "view" | "withoutSinks">;
 
-function paths({ input, shown, hidden, view }: Shown, tower: string, layer: number): string[] {
+function paths({ input, shown, hidden, view, withoutSinks }: Shown, tower: string, layer: number): string[] {
   const edges = `edges/${input}/${tower}`;
-  const sinks = `sinks/${input}/${tower}`;
-  if (shown === "weights") return [edges, `input/${input}`, sinks];
-  // Which hidden keys count depends on the layer; the page knows.
-  if (Object.keys(hidden).length > 0) return [`input/${input}`, sinks];
+  // The names of sinks wait for the first picture, unless it is one without them.
+  const others = [`input/${input}`, ...(withoutSinks ? [`sinks/${input}/${tower}`] : [])];
+  if (shown === "weights") return [edges, ...others];
+  // Which keys are taken out depends on the layer, or on the sinks; the page knows.
+  if (Object.keys(hidden).length > 0 || withoutSinks) return others;
   // Of what is moved, the page shows the layer in view before it asks for the others.
-  return [`${asPath(shown, [])}/${edges}${view === "model" ? "" : `/${layer}`}`, `input/${input}`, sinks];
+  return [`${asPath(shown, [])}/${edges}${view === "model" ? "" : `/${layer}`}`, ...others];
 }

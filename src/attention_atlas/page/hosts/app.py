@@ -16,6 +16,7 @@ from attention_atlas.page.answers.subject import Subject
 from attention_atlas.page.hosts.compress import Compressor
 from attention_atlas.page.hosts.guard import Guard
 from attention_atlas.page.hosts.guarded import Guarded
+from attention_atlas.page.hosts.page_html import early_script
 from attention_atlas.page.hosts.refusal import refused
 from attention_atlas.page.hosts.sender import Sender
 from attention_atlas.page.hosts.static_files import SERVED
@@ -39,7 +40,7 @@ def make_app(
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.answers = make_answers(subjects, models, read_only, story)
     guard = guard or Guard()
-    app.add_middleware(Guarded, guard=guard)
+    app.add_middleware(Guarded, guard=guard, early=early_script())
     app.state.senders = [
         Sender(answers, Compressor() if guard.token else None) for answers in app.state.answers
     ]

@@ -6,6 +6,7 @@ whole rows and vectors, and the neuron view adds vectors.
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -31,10 +32,13 @@ from attention_atlas.store.reader import StoredAtlas
 from attention_atlas.store.write import check_folder
 
 _PLACE, _MORE = b"<!--ATLAS-DATA-->", b"<!--ATLAS-MORE-->"
-# Packets that the Text tab shows; a page with these alone needs no script for maps and scores.
+# Packets that the Text tab shows, and the code that a page with these alone leaves out.
 _OF_TEXTS = {
     "about", "input", "edges", "rows", "vectors", "directions", "sinks", "logit", "overview",
 }  # fmt: skip
+_NOT_OF_TEXTS = re.compile(
+    rb'<script type="text/plain" data-part="more">.*?</script>\s*', re.DOTALL
+)
 SOON = 1_000_000  # bytes of edges above which the layer that is shown first is written first
 EDGE_BYTES = 16_000_000  # of a saved map; the links of further inputs are left out
 
@@ -72,15 +76,14 @@ def page_pieces(
     saving = Saving(subject, picks, numbers, exact)
     few = picks.get("tab") == "map" and not exact
     paths = list(_paths(saving))
-    template = _template(paths, picks)
-    packets = _packets(answers, paths, few)
-    yield from _filled(template, picks, packets, _packets(answers, _opening(saving)))
+    packets, soon = _packets(answers, paths, few), _packets(answers, _opening(saving))
+    yield from _filled(picks, packets, soon, only_text=_is_only_text(paths, picks))
 
 
-def _template(paths: Iterable[str], picks: Mapping[str, Any]) -> str:
-    """Return the name of the template: the short one if there is attention of inputs alone."""
+def _is_only_text(paths: Iterable[str], picks: Mapping[str, Any]) -> bool:
+    """Tell whether a file holds attention of inputs alone, so that it needs the Text tab alone."""
     more = {path.split("/")[0] for path in paths} - _OF_TEXTS
-    return "file.html" if more or picks.get("tab", "text") != "text" else "text.html"
+    return not more and picks.get("tab", "text") == "text"
 
 
 def save_comparison(
@@ -113,7 +116,7 @@ def save_comparison(
     if without_sinks:
         left = compared(atlases, [""] * len(atlases), without_sinks=True)
         packets.append((f"compare_without_sinks/{which}", pack(left)))
-    write_whole(path, lambda part: _put(b"".join(_filled("file.html", picks, packets)), part))
+    write_whole(path, lambda part: _put(b"".join(_filled(picks, packets)), part))
 
 
 def _only(about: About, numbers: Sequence[int]) -> About:
@@ -136,17 +139,22 @@ def _packets(
 
 
 def _filled(
-    template: str,
     picks: Mapping[str, Any],
     packets: Iterable[tuple[str, bytes]],
     soon: Iterable[tuple[str, bytes]] = (),
+    only_text: bool = False,
 ) -> Iterator[bytes]:
     """Yield the template with its options and packets filled in.
 
     The page starts as soon as the packets of `soon` are read, and the others follow; without
     `soon` it starts when all are read.
+
+    only_text  leave out the code of maps, scores and pictures
     """
-    before, place, rest = static(template).read_bytes().partition(_PLACE)
+    template = static("file.html").read_bytes()
+    if only_text:
+        template = _NOT_OF_TEXTS.sub(b"", template, 1)
+    before, place, rest = template.partition(_PLACE)
     script, more, after = rest.partition(_MORE)
     if not place or not more:
         raise StoreError("the template of saved pages is damaged; build it again: make web")

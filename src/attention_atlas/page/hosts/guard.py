@@ -6,6 +6,7 @@ another machine need a token. The page itself may run only its own scripts and l
 other sites.
 """
 
+import base64
 import hashlib
 import ipaddress
 import secrets
@@ -13,12 +14,12 @@ import socket
 from dataclasses import dataclass
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-        "img-src 'self' data: blob:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{early}'; style-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -26,6 +27,12 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+def headers(early: bytes) -> dict[str, str]:
+    """Return the headers of all answers; `early` is the one script that may stand inside a page."""
+    digest = base64.b64encode(hashlib.sha256(early).digest()).decode()
+    return {"Content-Security-Policy": _POLICY.format(early=digest), **_HEADERS}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from fastapi import Request, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attention_atlas.page.hosts.guard import HEADERS, Guard, is_own
+from attention_atlas.page.hosts.guard import Guard, headers, is_own
 from attention_atlas.page.hosts.refusal import refused
 
 _log = logging.getLogger("attention_atlas")
@@ -15,8 +15,8 @@ _log = logging.getLogger("attention_atlas")
 class Guarded:
     """An application that refuses what the rules forbid, and whose errors become answers."""
 
-    def __init__(self, app: ASGIApp, guard: Guard):
-        self.app, self.guard = app, guard
+    def __init__(self, app: ASGIApp, guard: Guard, early: bytes):
+        self.app, self.guard, self._headers = app, guard, headers(early)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -57,10 +57,10 @@ class Guarded:
         return None
 
     def _add_headers(self, request: Request, start: Message) -> None:
-        headers = MutableHeaders(scope=start)
-        headers.update(HEADERS)
+        sent = MutableHeaders(scope=start)
+        sent.update(self._headers)
         token = self.guard.token
         if token and request.query_params.get("token") and start["status"] < 400:
-            headers.append(
+            sent.append(
                 "set-cookie", f"{self.guard.cookie}={token}; HttpOnly; Path=/; SameSite=strict"
             )

@@ -1,8 +1,10 @@
-"""What is the HTML of a served page? A shell that says enough of the atlas to read a link.
+"""What is the HTML of a served page? A shell that asks for what a link shows before all else.
 
-So the packets of a link can be asked for while the browser still reads the page's script
-(`web/src/source/early.ts`): its first tower, how many inputs there are, and whether contributions
-can be shown. Nothing is said where some input is long: what is asked for then depends on it.
+A small script stands inside it (`web/src/source/early.ts`), before the style sheet, for which it
+would wait. So the packets of a link are asked for while the browser still fetches and reads the
+page's own script. The shell says enough of the atlas to read a link: its first tower, how many
+inputs there are, and whether contributions can be shown. Nothing is said where some input is long:
+what is asked for then depends on it.
 """
 
 from html import escape
@@ -17,11 +19,18 @@ from attention_atlas.page.wire.constants import LONG_INPUT
 from attention_atlas.store.reader import StoredAtlas
 
 _START = b'<html lang="en"'
+_EARLY = b"<!--ATLAS-EARLY-->"
+
+
+def early_script() -> bytes:
+    """Return the script that stands inside the page; nothing in it ends the element around it."""
+    return static("early.js").read_bytes().strip().replace(b"</script", b"<\\/script")
 
 
 def page_html(subject: Subject) -> bytes:
     """Return the HTML of a subject's page."""
-    html = static("page.html").read_bytes()
+    script = b"<script>" + early_script() + b"</script>"
+    html = static("page.html").read_bytes().replace(_EARLY, script, 1)
     try:
         facts = _facts(subject)
     except AtlasError:  # a damaged file; the page says so

@@ -10,7 +10,6 @@ from attention_atlas.names.errors import StoreError
 STATIC = Path(__file__).parents[1] / "static"
 SERVED = {
     "page.js": "text/javascript; charset=utf-8",
-    "early.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
 }
 

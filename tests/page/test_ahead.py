@@ -70,15 +70,34 @@ def test_a_server_that_has_started_makes_what_its_first_input_needs(
     assert len(made) == len(tower.layers)
 
 
+def test_it_makes_the_packets_of_the_first_input_and_of_the_switch_of_any_other(
+    gpt: aa.Atlas, made: Products
+) -> None:
+    queue, paths = Queue(), list[str]()
+    coming, name = Ahead(Grown(aa.open(gpt.path)), queue, paths.append), gpt.towers[0].name
+    coming.at_start()
+    until(lambda: not queue.lanes["ahead"].tickets())
+    coming.after(f"edges/1/{name}")
+    until(lambda: not queue.lanes["ahead"].tickets())
+    shares = [f"as/contribution/-/edges/{number}/{name}" for number in (0, 1)]
+    assert paths == [f"edges/0/{name}", *shares]
+    assert len(made) == 2 * len(gpt.towers[0].layers)
+
+
 def test_a_server_of_an_atlas_without_values_starts_too(made_once: MadeOnce) -> None:
     queue = Queue()
-    Ahead(Grown(aa.open(made_once("bare", atlases.bare) / "bare.atlas")), queue).at_start()
+    bare = Grown(aa.open(made_once("bare", atlases.bare) / "bare.atlas"))
+    Ahead(bare, queue, nothing).at_start()
     until(lambda: not queue.lanes["ahead"].tickets())
+
+
+def nothing(_path: str) -> None:
+    """Make no packet."""
 
 
 def foreseeing(atlas: Grown, queue: Queue) -> Callable[[], Any]:
     """What the lane holds after weights were asked for."""
-    Ahead(atlas, queue).after(f"edges/0/{atlas.towers[0].name}")
+    Ahead(atlas, queue, nothing).after(f"edges/0/{atlas.towers[0].name}")
     return queue.lanes["ahead"].tickets
 
 
@@ -109,7 +128,7 @@ def test_a_busy_server_gives_it_up(
 
 def test_the_input_that_is_asked_for_last_counts(gpt: aa.Atlas, made: Products) -> None:
     queue, gate, atlas = Queue(), Gate(), Grown(aa.open(gpt.path))
-    waiting, coming = queue.enter("quick", gate.work("a1")), Ahead(atlas, queue)
+    waiting, coming = queue.enter("quick", gate.work("a1")), Ahead(atlas, queue, nothing)
     name = atlas.towers[0].name
     for number in (0, 1):
         coming.after(f"edges/{number}/{name}")
@@ -123,7 +142,7 @@ def test_the_input_that_is_asked_for_last_counts(gpt: aa.Atlas, made: Products) 
 @pytest.mark.parametrize("path", ["edges/0/decoder/2", "rows/0/L1H1", "as/moved/-/edges/0/decoder"])
 def test_other_packets_are_not_followed_by_anything(path: str, gpt: aa.Atlas) -> None:
     queue = Queue()
-    Ahead(Grown(gpt), queue).after(path)
+    Ahead(Grown(gpt), queue, nothing).after(path)
     assert not queue.lanes["ahead"].tickets()
 
 

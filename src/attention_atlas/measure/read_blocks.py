@@ -18,6 +18,7 @@ from attention_atlas.measure.tokens import TokenTable
 from attention_atlas.store import softmax
 from attention_atlas.store.cores import cores
 from attention_atlas.store.form import UNBOUNDED, Form, Ints
+from attention_atlas.store.half import as_float32
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.rows import StoredLayer
 
@@ -50,7 +51,7 @@ class Computing:
         """
         moved = self._moved(values)
         if self.device == "numpy":
-            return moved.astype(np.float32) if moved.dtype == np.float16 else moved
+            return as_float32(moved) if moved.dtype == np.float16 else moved
         return moved.float() if moved.dtype.itemsize == 2 and moved.is_floating_point() else moved
 
     def joined(self, parts: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ from attention_atlas.names.errors import PickError
 from attention_atlas.store import softmax
 from attention_atlas.store.files import Array
 from attention_atlas.store.form import Form, Ints
+from attention_atlas.store.half import as_float32
 from attention_atlas.store.manifest import Layer
 from attention_atlas.store.shard import HeldTensors, ShardFile, unpack_form
 from attention_atlas.store.tensor_file import TensorKind, runs
@@ -69,7 +70,7 @@ class StoredLayer:
 
         They are those of one input, or of all inputs of the shard.
         """
-        return self.as_stored(what, entries, input).astype(np.float32)
+        return as_float32(self.as_stored(what, entries, input))
 
     def as_stored(self, what: str, entries: Ints, input: int | None = None) -> Array:
         """Return the same vectors in the type that they are stored in."""
@@ -98,7 +99,7 @@ class StoredLayer:
 
     def vectors_at(self, what: str, entry: int, rows: Ints | slice) -> Float32:
         """Return some vectors (R, D) of one head (of one group, for "key") of the shard."""
-        return np.asarray(self._read(what, np.array([entry]), rows)[0].astype(np.float32))
+        return as_float32(self._read(what, np.array([entry]), rows)[0])
 
     def weights(
         self, input: int, heads: Ints, rows: Ints | None = None, columns: Ints | None = None
@@ -135,7 +136,7 @@ class StoredLayer:
         blocks = self._blocks(input)
         first, end = self._starts[[blocks.start, blocks.stop], 0].tolist()
         span = slice(first, end) if rows is None else rows + first
-        return self._read("lse", heads, span).astype(np.float32)
+        return as_float32(self._read("lse", heads, span))
 
     def seen(
         self, input: int, heads: Ints, rows: Ints | None = None, columns: range | None = None
@@ -227,7 +228,7 @@ class StoredLayer:
         m, first = int(self.table[block, 2]), int(self._starts[block, 2])
         spans = [slice(first + run.start * m, first + run.stop * m) for run in runs(rows)]
         flat = np.concatenate([self._read("weights", heads, span) for span in spans], axis=1)
-        return flat.reshape(len(heads), len(rows), m).astype(np.float32)
+        return as_float32(flat.reshape(len(heads), len(rows), m))
 
     def _recomputed(self, block: int, heads: Ints, rows: Ints) -> Float32:
         (q, k, _), k_end = self._starts[block], int(self._starts[block + 1, 1])

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attention_atlas.store.form import FULL, Floats, Form
+from attention_atlas.store.half import as_float32
 
 Float32 = npt.NDArray[np.float32]
 
@@ -43,8 +44,8 @@ def _logits(query: Floats, key: Floats, scale: float, softcap: float | None, for
     """
     (heads, n, width), (groups, m, _) = query.shape, key.shape
     # The heads of a group as more rows of one product: its keys are not copied for each head.
-    of_group = query.astype(np.float32).reshape(groups, heads // groups * n, width)
-    products = np.matmul(of_group, key.astype(np.float32).swapaxes(1, 2)).reshape(heads, n, m)
+    of_group = as_float32(query).reshape(groups, heads // groups * n, width)
+    products = np.matmul(of_group, as_float32(key).swapaxes(1, 2)).reshape(heads, n, m)
     bias, seen = form.added(n, m), form.visible(n, m)
     bias = None if bias is None else bias.astype(np.float32)
     return np.asarray(logits_of(products, scale, softcap, bias, seen))

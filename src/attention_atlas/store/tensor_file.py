@@ -223,20 +223,17 @@ class TensorFile:
         if 1 < len(pieces) <= MOST_AHEAD and hasattr(os, "posix_fadvise"):
             for piece, start in pieces:  # the disk looks for all of them at the same time
                 os.posix_fadvise(file.number, start, len(piece), os.POSIX_FADV_WILLNEED)
-        for piece, start in pieces:
-            self._read(file, piece, start)
-
-    def _read(self, file: _Descriptor, target: memoryview, start: int) -> None:
-        while target:
-            with files.damage(self.path, self._todo):
-                count = _read_at(file.number, target[:_AT_ONCE], start)
-            if not count:
-                raise StoreError(f"{self.path} is damaged: it is cut off; {self._todo}")
-            target, start = target[count:], start + count
+        with files.damage(self.path, self._todo):
+            for target, start in pieces:
+                while target:
+                    count = _read_at(file.number, target[:_AT_ONCE], start)
+                    if not count:
+                        raise StoreError(f"{self.path} is damaged: it is cut off; {self._todo}")
+                    target, start = target[count:], start + count
 
     def _bytes(self, start: int, size: int) -> bytearray:
         data = bytearray(size)
-        self._read(self._opened(), memoryview(data), start)
+        self._read_all(self._opened(), [(memoryview(data), start)])
         return data
 
     def _read_header(self) -> bytes:
@@ -301,7 +298,7 @@ class TensorFile:
             for start in range(first, end, _PIECE):
                 size = min(_PIECE, end - start)
                 piece = buffer[:size] if held is None else held[start : start + size].data
-                self._read(file, piece, start)
+                self._read_all(file, [(piece, start)])
                 if zeros_at is not None:
                     _zero(piece, zeros_at - start)
                 crc = zlib.crc32(piece, crc)

@@ -60,7 +60,8 @@ class Sender:
         self.answers, self.queue, self._compressor = answers, answers.queue, compressor
         self._shared: dict[tuple[str, bool], Shared] = {}  # used by the event loop alone
         subject = answers.session.subject
-        self._ahead = Ahead(subject, self.queue) if isinstance(subject, Grown) else None
+        grown = subject if isinstance(subject, Grown) else None
+        self._ahead = Ahead(grown, self.queue, answers.packet) if grown is not None else None
 
     def begin(self) -> None:
         """Get ready for the first request, while there is nothing else to do."""

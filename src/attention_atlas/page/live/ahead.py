@@ -1,18 +1,20 @@
 """What will a page ask for next? Contributions of the weights that it shows.
 
 They need the projections of the model and one product a layer more than weights. These are made
-while the server has nothing else to do: of the first input when it has started, of any other after
-its weights were sent. So who opens a link or turns the switch does not wait for them. Nothing is
-sent: a page asks for itself.
+while the server has nothing else to do, and then the packet itself: of the first input when the
+server has started, with that of its weights, of any other after its weights were sent. So who opens
+a link or turns the switch does not wait for them. Nothing is sent: a page asks for itself.
 """
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from attention_atlas.names.wanted import stop_if_unwanted
 from attention_atlas.page.answers.find import find_tower, is_long
 from attention_atlas.page.answers.grown import Grown
 from attention_atlas.page.answers.moved import why_not_moved
+from attention_atlas.page.live.answers import AS
 from attention_atlas.page.live.lane import BusyError, Ticket
 from attention_atlas.page.live.queue import Queue
 from attention_atlas.store.contributions import CONTRIBUTION
@@ -26,10 +28,13 @@ _STEP = 0.02
 
 
 class Ahead:
-    """What is computed for the switch of one atlas; the input that was asked for last counts."""
+    """What is computed for the switch of one atlas; the input that was asked for last counts.
 
-    def __init__(self, atlas: Grown, queue: Queue):
-        self._atlas, self._queue = atlas, queue
+    make  makes the packet of a path, and keeps it
+    """
+
+    def __init__(self, atlas: Grown, queue: Queue, make: Callable[[str], object]):
+        self._atlas, self._queue, self._make = atlas, queue, make
         self._ticket: Ticket | None = None
 
     def at_start(self) -> None:
@@ -37,7 +42,8 @@ class Ahead:
 
         def first() -> None:
             if len(self._atlas) and self._atlas.towers and not why_not_moved(self._atlas):
-                self._foresee(0, self._atlas.towers[0].name)
+                tower = self._atlas.towers[0].name
+                self._foresee(0, tower, f"edges/0/{tower}")
 
         self._ticket = self._queue.enter("ahead", first)
 
@@ -55,7 +61,7 @@ class Ahead:
         with suppress(BusyError):
             self._ticket = self._queue.enter("ahead", lambda: self._foresee(int(number), tower))
 
-    def _foresee(self, input: int, name: str) -> None:
+    def _foresee(self, input: int, name: str, *also: str) -> None:
         tower = find_tower(self._atlas, name)
         if is_long(self._atlas, input, tower) or not self._is_small(input, tower):
             return
@@ -66,6 +72,10 @@ class Ahead:
             if not self._is_quiet(end):
                 return
             moved.foresee(input, layer.layer, name)
+        for path in (*also, f"{AS}/{CONTRIBUTION}/-/edges/{input}/{name}"):
+            if not self._is_quiet(end):
+                return
+            self._make(path)
 
     def _is_quiet(self, end: float) -> bool:
         """Wait until there is no other work; tell whether there was none before `end`."""

@@ -1,4 +1,4 @@
-"""A saved page draws its lines once, before it reads the code and packets that lines do not need."""
+"""A saved page draws its lines once, before it reads code and packets that they do not need."""
 
 from pathlib import Path
 from typing import Any

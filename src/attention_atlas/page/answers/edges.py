@@ -27,6 +27,9 @@ BUDGET = 6_000_000  # bytes of one packet
 EXACT = 1_000_000  # bytes up to which nothing is rounded; more would delay the page
 FEWEST = 16  # links per row, even beyond the budget
 _SLACK = 1e-3
+# Numbers up to which one core makes them all: several would hand Python's lock to each other so
+# often that together they take half as long again, and a browser waits for a core.
+_SHORT = 2**22
 
 Shown = Literal["weights", "moved", "contribution"]
 
@@ -97,7 +100,11 @@ def _whole(
         weight[ends[place] - heads * n : ends[place], :m] = sent
         return whole.sum(axis=1) if shown == "weights" else np.zeros(0, np.float32), peak
 
-    sums, peaks = zip(*each(fill, range(len(layers))), strict=True)
+    if weight.size <= _SHORT:
+        done = [fill(place) for place in range(len(layers))]
+    else:
+        done = each(fill, range(len(layers)))
+    sums, peaks = zip(*done, strict=True)
     return Edges(
         input, tower, list(layers), *_sizes(shapes), k, None, weight,
         np.zeros(len(weight), np.uint16),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from attention_atlas.engine.local import Local
 from attention_atlas.models.inputs import read_inputs
 from attention_atlas.models.load import load
 from attention_atlas.record.watch import recorder
-from attention_atlas.record.write import rounding, shard
+from attention_atlas.record.write import planning, rounding, shard
 from attention_atlas.record.write.corpus import Corpus
 from attention_atlas.record.write.options import Capturing
 from attention_atlas.record.write.plan import CapturePlan
-from attention_atlas.record.write.planning import make_plan
+from attention_atlas.record.write.planning import cut_shards, make_plan
+from attention_atlas.store import files
 
 TEXTS = [f"Sentence {n} tells of {'very ' * (n % 5)}old men." for n in range(9)]
 SHARD_BYTES = 100_000
@@ -100,6 +102,44 @@ def test_a_plan_is_json_both_ways() -> None:
     assert (firsts[0], ends[-1]) == (0, len(TEXTS)) and firsts[1:] == ends[:-1]
     assert [layer.number for layer in plan.layers] == list(range(6))
     assert all(layer.exact and layer.queries == "text" for layer in plan.layers)
+
+
+def test_shards_end_where_a_batch_does_and_lose_no_input() -> None:
+    four = Capturing(shard_bytes=10, batch_size=4)
+    assert cut_shards([1] * 25, four, 10, True) == ((0, 8), (8, 16), (16, 25))
+    assert cut_shards([1] * 25, four, 10, False) == ((0, 10), (10, 20), (20, 25))
+    # What a shard leaves to the next counts there, and a large input is a shard by itself.
+    assert cut_shards([4, 1, 1, 1, 9, 2, 1, 1, 1], four, 10, True) == ((0, 4), (4, 6), (6, 9))
+    assert cut_shards([12, 1, 30], four, 10, True) == ((0, 1), (1, 3))
+
+
+def test_a_capture_that_an_earlier_version_began_keeps_its_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(folder: Path, **options: Any) -> aa.Atlas:
+        return aa.capture(
+            "builtin:gpt", TEXTS, path=folder, batch_size=2, shard_bytes=2 * SHARD_BYTES,
+            progress=False, **options,
+        )  # fmt: skip
+
+    def ends(atlas: aa.Atlas) -> list[int]:
+        return [shard.inputs for shard in atlas.manifest.shards]
+
+    new = ends(run(tmp_path / "new.atlas"))
+    anywhere = partial(planning.cut_shards, at_batches=False)
+    monkeypatch.setattr(planning, "cut_shards", lambda *given: anywhere(*given[:3]))
+    old, folder = ends(run(tmp_path / "old.atlas")), tmp_path / "begun.atlas"
+    monkeypatch.setitem(engines.ENGINES, "backwards", lambda _: Backwards())
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, engine="backwards")
+    monkeypatch.undo()
+    assert old != new and all(count % 2 == 0 for count in new[:-1])
+    begun = folder / "capture.json"
+    said = files.read_json(begun)
+    del said["about"]["at_batches"]  # as an earlier version wrote it
+    files.write_json(begun, said)
+    assert ends(run(folder)) == old
+    assert ends(run(folder, overwrite=True)) == new
 
 
 def test_only_the_shard_that_needs_float32_is_stored_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,6 +151,14 @@ def _clear(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
+def unfinished(folder: Path) -> dict[str, Any]:
+    """Return what a capture that was begun in a folder says of itself; nothing if none was."""
+    if not files.exists(folder / JOURNAL):
+        return {}
+    about: dict[str, Any] = files.read_json(folder / JOURNAL).get("about", {})
+    return about
+
+
 def _refuse_what_is_not_ours(folder: Path, fingerprint: str) -> None:
     journal = folder / JOURNAL
     if is_whole(folder):

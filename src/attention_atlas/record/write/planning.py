@@ -52,8 +52,12 @@ def make_plan(
     capturing: Capturing,
     loading: Mapping[str, Any] | None = None,
     edits: Sequence[Edit] = (),
+    at_batches: bool = True,
 ) -> Planned:
-    """Try the model on a few inputs; return the plan for all inputs."""
+    """Try the model on a few inputs; return the plan for all inputs.
+
+    at_batches  shards end where a batch does; older captures were cut anywhere
+    """
     _refuse_bad_inputs(corpus)
     near = [corpus.encode(number) for number in range(min(NEAR, len(corpus.given)))]
     tried = _to_try(near)
@@ -64,9 +68,10 @@ def make_plan(
         items = {number: near[number] for number in tried}
         trial, editing = _edited(trial, edits, corpus, items, capturing.seed)
         _refuse_nothing_exact(trial)
+    sizes, room = _sizes(corpus, trial, near, capturing), _room(corpus.loaded, capturing)
     plan = CapturePlan(
         capturing, trial.way, trial.fast, trial.alone, trial.receipt.bound, _layers(trial),
-        cut_shards(corpus, trial, near, capturing), own_columns(corpus.given.values()),
+        cut_shards(sizes, capturing, room, at_batches), own_columns(corpus.given.values()),
         loading=loading, editing=editing, final=_final(trial, capturing),
     )  # fmt: skip
     first = [near[number] for number in tried]
@@ -145,37 +150,51 @@ def _layers(trial: Trial) -> tuple[PlannedLayer, ...]:
 
 
 def cut_shards(
-    corpus: Corpus, trial: Trial, near: list[Encoded], capturing: Capturing
+    sizes: Sequence[float], capturing: Capturing, room: int, at_batches: bool
 ) -> tuple[tuple[int, int], ...]:
     """Return the first and last input (exclusive) of shards of about `shard_bytes` each.
 
-    Where vectors are measured on a GPU and dropped, a shard takes a whole batch if that has room.
+    sizes       the bytes of each input
+    room        bytes that a shard may take until it holds a whole batch
+    at_batches  inputs that would begin another batch are left to the next shard
+    """
+    shards, first, size = [], 0, 0.0
+    for number, own in enumerate(sizes):
+        size += own
+        count = number + 1 - first
+        if size >= (capturing.shard_bytes if count >= capturing.batch_size else room):
+            whole = at_batches and count >= capturing.batch_size
+            end = number + 1 - (count % capturing.batch_size if whole else 0)
+            shards.append((first, end))
+            first, size = end, sum(sizes[end : number + 1])
+    return tuple(shards if first == len(sizes) else [*shards, (first, len(sizes))])
+
+
+def _sizes(corpus: Corpus, trial: Trial, near: list[Encoded], capturing: Capturing) -> list[float]:
+    """Return the bytes of each input, and tell the corpus.
+
     Inputs that are costly to encode are taken to be as large as the largest of the first few, or
     larger if their text is longer.
     """
     layers = _layer_sizes(trial)
     largest = max(bytes_of(item, layers, capturing.generate) for item in near)
     longest = max(_letters(corpus, number) for number in range(len(near)))
-    shards, first, size = [], 0, 0.0
-    room = capturing.shard_bytes if capturing.vectors == ALL else _room(corpus.loaded, capturing)
     for number in corpus.given:
         if corpus.is_cheap(number):
             own = float(bytes_of(corpus.encode(number), layers, capturing.generate))
         else:
             own = largest * max(1.0, _letters(corpus, number) / longest)
         corpus.sizes[number] = own
-        size += own
-        whole = number + 1 - first >= capturing.batch_size
-        if size >= (capturing.shard_bytes if whole else room):
-            shards.append((first, number + 1))
-            first, size = number + 1, 0.0
-    return tuple(shards if first == len(corpus.given) else [*shards, (first, len(corpus.given))])
+    return [corpus.sizes[number] for number in corpus.given]
 
 
 def _room(loaded: Loaded, capturing: Capturing) -> int:
-    """Return how many bytes of vectors may wait on the model's device to be measured."""
+    """Return how many bytes of a shard's vectors may wait on the model's device.
+
+    Where vectors are measured on a GPU and dropped, a shard takes a whole batch if that has room.
+    """
     device = loaded.model.device
-    if device.type != "cuda":
+    if device.type != "cuda" or capturing.vectors == ALL:
         return capturing.shard_bytes
     memory = torch.cuda.get_device_properties(device).total_memory
     return max(capturing.shard_bytes, int(memory * SHARE_OF_GPU))

@@ -27,7 +27,7 @@ from attention_atlas.store.freed_arrays import keep_freed_arrays
 from attention_atlas.store.manifest import Manifest
 from attention_atlas.store.parts import Contents
 from attention_atlas.store.reader import StoredAtlas
-from attention_atlas.store.write import Writer, is_whole
+from attention_atlas.store.write import Writer, is_whole, unfinished
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,15 @@ def write_atlas(folder: Path, corpus: Corpus, request: Request, engine: Engine) 
     elif request.measuring is not None and request.capturing.vectors != ALL:
         request.measuring.get_ready(corpus.loaded.model.device.type)
     keep_freed_arrays()
-    planned = make_plan(corpus, request.capturing, request.loading, request.edits)
+    begun = {} if request.overwrite else unfinished(folder)
+    at_batches = not begun or bool(begun.get("at_batches"))  # as its finished shards were cut
+    planned = make_plan(
+        corpus, request.capturing, request.loading, request.edits, at_batches=at_batches
+    )
     planned = replace(planned, plan=_with_kept(planned, corpus))
     forecast = foretell(planned, corpus)
     refuse_without_room(folder, forecast)
-    about = {"model": corpus.loaded.name, "inputs": len(given)}
+    about = {"model": corpus.loaded.name, "inputs": len(given), "at_batches": at_batches}
     writer = Writer(folder, mark, about, request.overwrite)
     if request.progress:
         tell(forecast)

@@ -112,14 +112,17 @@ function strongest(strokes: Stroke[], most: number): Stroke[] {
 
 /** Lines that cover up to this share of the paper still show a pattern; more would be a solid block. */
 const FULLEST = 0.8;
-const SAMPLE = 64;
+/** About how many lines are looked at for that, and of how many of each batch at least. */
+const SAMPLE = 2048;
+const LEAST = 8;
 
 /** Get the strength of lines: 1, or less where lines would be a solid block; estimated from a sample if very many. */
 export function strengthFor(all: Batch[], { x0, x1, row, rows, top, height }: Place, thick: number): number {
   const wide = Math.max(1, x1 - x0);
+  const few = Math.max(LEAST, SAMPLE / all.length);
   let ink = 0;
   for (const { alpha, from, to } of all) {
-    const step = Math.max(1, Math.floor(from.length / SAMPLE));
+    const step = Math.max(1, Math.floor(from.length / few));
     for (let at = 0; at < from.length; at += step) {
       const [a, b] = [from[at] * row - top, to[at] * row - top];
       const fall = Math.abs(b - a);

@@ -42,8 +42,17 @@ function lay(bins: Float32Array, width: number, height: number): Float32Array {
   return out.subarray(0, width * height);
 }
 
-/** Convert ink to pixels: colour by sign; the opacity lets one line be clear and many not be solid. */
+/** Opacity of ink, by the root of its depth in 1024ths: small depths differ most. One line is clear, many are not solid. */
+const DEEPEST = 4;
+let opacities: Uint8Array | undefined; // made when the first thumbnail is drawn
+const makeOpacities = (): Uint8Array =>
+  Uint8Array.from({ length: 1024 * Math.sqrt(DEEPEST) + 1 }, (_, at) =>
+    Math.round(255 * (1 - Math.exp(-1.6 * bent((at / 1024) ** 2)))),
+  );
+
+/** Convert ink to pixels: colour by sign, opacity by depth. */
 export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8ClampedArray): void {
+  const opacity = (opacities ??= makeOpacities());
   let sum = 0;
   for (const value of inked) sum += Math.abs(value);
   // Very many lines would be a solid block; fainter lines still show a pattern.
@@ -55,6 +64,6 @@ export function tinted(inked: Float32Array, colour: Rgb, below: Rgb, out: Uint8C
     out[4 * at] = tint[0];
     out[4 * at + 1] = tint[1];
     out[4 * at + 2] = tint[2];
-    out[4 * at + 3] = 255 * (1 - Math.exp(-1.6 * bent(Math.abs(value))));
+    out[4 * at + 3] = opacity[Math.min(opacity.length - 1, (1024 * Math.sqrt(Math.abs(value)) + 0.5) | 0)];
   }
 }

@@ -1,5 +1,5 @@
 // How are the weights of one head stored? As rows of (key, weight) pairs, of the strongest keys or of all.
-import { factorFor, fromRoot } from "../source/roots";
+import { fromRoots } from "../source/roots";
 import { UNIT, type Edges } from "../source/wire";
 
 /**
@@ -56,20 +56,22 @@ export function massOf(weights: Float32Array): number {
 
 /** Take whole rows; `shares` are of a layer, so what is missing to a sum of 1 is no sink. */
 export function fromWhole(weights: Float32Array, n: number, m: number, shares = false): HeadRows {
-  const sink = new Float32Array(n);
-  let mass = 0;
-  for (let row = 0; row < n; row++) {
-    let sum = 0;
-    for (let at = row * m; at < (row + 1) * m; at++) {
-      sum += weights[at];
-      mass += Math.abs(weights[at]);
-    }
-    sink[row] = shares ? 0 : sinkOf(sum);
-  }
-  masses.set(weights, mass);
-  const index = inOrder("column", n, m);
-  return { n, m, k: m, whole: true, index, weight: weights, rest: new Float32Array(n), sink };
+  const sums = new Float32Array(n);
+  for (let row = 0; row < n && !shares; row++)
+    for (let at = row * m; at < (row + 1) * m; at++) sums[row] += weights[at];
+  return whole(weights, n, m, shares ? new Float32Array(n) : sums.map(sinkOf));
 }
+
+const whole = (weight: Float32Array, n: number, m: number, sink: Float32Array): HeadRows => ({
+  n,
+  m,
+  k: m,
+  whole: true,
+  index: inOrder("column", n, m),
+  weight,
+  rest: new Float32Array(n),
+  sink,
+});
 
 /** Get the first row of a head among all rows, which run over layer, head, query. */
 export function firstRow(edges: Edges, place: number, head: number): number {
@@ -82,12 +84,7 @@ export function firstRow(edges: Edges, place: number, head: number): number {
 function weightsOf({ weight, peak, k }: Edges, first: number, n: number): Float32Array {
   const sent = weight.data.subarray(first * k, (first + n) * k);
   if (sent instanceof Float32Array) return sent;
-  const out = new Float32Array(sent.length);
-  for (let row = 0; row < n; row++) {
-    const factor = factorFor(sent, peak ? peak.data[first + row] : 1);
-    for (let at = row * k; at < (row + 1) * k; at++) out[at] = fromRoot(sent[at], factor);
-  }
-  return out;
+  return fromRoots(sent, n, peak?.data.subarray(first, first + n));
 }
 
 /** Get the first m of k columns. */
@@ -104,13 +101,12 @@ export function fromEdges(edges: Edges, place: number, head: number): HeadRows {
   const k = edges.k;
   const first = firstRow(edges, place, head);
   const weight = weightsOf(edges, first, n);
-  const shares = edges.of !== "weights";
-  if (edges.index === null) return fromWhole(k === m ? weight : narrowed(weight, n, m, k), n, m, shares);
+  const sums = edges.row_sum?.data;
+  const sink = Float32Array.from({ length: n }, (_, row) => (sums ? sinkOf(sums[first + row]) : 0));
+  if (edges.index === null) return whole(k === m ? weight : narrowed(weight, n, m, k), n, m, sink);
   const index = edges.index.data.subarray(first * k, (first + n) * k);
   const left = edges.rest.data.subarray(first, first + n);
   const rest = left instanceof Float32Array ? left : Float32Array.from(left, (share) => share / UNIT);
-  const sums = edges.row_sum?.data;
-  const sink = Float32Array.from({ length: n }, (_, row) => (sums ? sinkOf(sums[first + row]) : 0));
   return { n, m, k, whole: false, index, weight, rest, sink };
 }
 

@@ -89,3 +89,14 @@ def test_what_hints_leave_belongs_to_the_panel_once_they_are_gone(
     after = page.get_by_test_id("map-canvas").bounding_box()
     assert before is not None and after is not None
     assert after["y"] < before["y"] and after["height"] > before["height"]
+
+
+def test_a_view_without_tokens_is_not_told_to_point_at_one(
+    page: Page, first_visit: Callable[[str], Page]
+) -> None:
+    first_visit("text")
+    hints = page.get_by_test_id("hints")
+    expect(hints).to_contain_text("1 of 3")
+    for view, told in (("model", "Click a head to open it"), ("head", TABS["text"])):
+        page.get_by_test_id(f"view-{view}").click()
+        expect(hints).to_contain_text(told)

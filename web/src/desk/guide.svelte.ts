@@ -2,6 +2,7 @@
 import type { StoryStep } from "../source/wire";
 import type { Desk } from "./desk.svelte";
 import { fromHash, START } from "./picks";
+import type { Hint } from "./tab";
 
 const HINTS = "attention-atlas-hints";
 const STORY = "attention-atlas-story";
@@ -47,6 +48,11 @@ export class GuideDesk {
     if (this.telling && fresh) this.go(this.at);
   }
 
+  /** The hints of the view on screen. */
+  get hints(): readonly Hint[] {
+    return (this.desk.tab.hints ?? []).filter((hint) => hint.applies?.(this.desk) ?? true);
+  }
+
   /** The step on screen; on another tab than its own there is none, since its words would not fit. */
   get step(): StoryStep | undefined {
     const step = this.telling ? this.steps[this.at] : undefined;
@@ -88,7 +94,7 @@ export class GuideDesk {
 
   /** Show the next hint; after the last one they are closed. */
   nextHint(): void {
-    if (this.hint + 1 < (this.desk.tab.hints?.length ?? 0)) this.hint += 1;
+    if (this.hint + 1 < this.hints.length) this.hint += 1;
     else this.leave();
   }
 

@@ -15,6 +15,8 @@ export type Need = "attention" | "layer" | "pictures" | "map" | "edits";
 export interface Hint {
   lead: string;
   text: string;
+  /** Tell whether the view on screen has what the hint speaks of; without this it always has. */
+  applies?(desk: Desk): boolean;
 }
 
 export type Part = Component<{ desk: Desk }>;

@@ -1,4 +1,5 @@
 // The Text tab: which token looks at which in one input, in six views.
+import type { Desk } from "../../desk/desk.svelte";
 import type { Tab } from "../../desk/tab";
 import { share } from "../../weights/lines";
 import TextBar from "./TextBar.svelte";
@@ -12,6 +13,8 @@ import { WHAT } from "../parts/shown";
 import { VIEWS } from "./views";
 import { isolated } from "../../draw/letters";
 
+const hasTokens = ({ picks }: Desk): boolean => !VIEWS[picks.view].allHeads && picks.view !== "logit";
+
 export const text: Tab = {
   name: "text",
   title: "Text",
@@ -24,8 +27,9 @@ export const text: Tab = {
   bar: TextRow,
   cellBar: TextBar,
   hints: [
-    { lead: "Point at a token", text: "to see only its lines. Click it to keep them." },
+    { lead: "Point at a token", text: "to see only its lines. Click it to keep them.", applies: hasTokens },
     {
+      applies: hasTokens,
       lead: "Colours are heads.",
       text: "Click a square to add or remove a head, double-click to show only that head.",
     },

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import wabt from "wabt";
-import { defineConfig, type Plugin, type UserConfig } from "vite";
+import { defineConfig, normalizePath, type Plugin, type UserConfig } from "vite";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = resolve(here, "../src/attention_atlas/page/static");
@@ -46,7 +46,7 @@ function later(): Plugin {
   const groups: Record<string, string[]> = {};
   for (const [name, places] of Object.entries(LATER)) {
     const homes = places.flatMap(inside).filter((home) => home.endsWith(".svelte"));
-    groups[name] = homes.map((home) => resolve(here, "src", home));
+    groups[name] = homes.map((home) => normalizePath(resolve(here, "src", home)));
   }
   const groupOf = (id: string) => Object.keys(groups).find((name) => groups[name].includes(id));
   return {
@@ -93,6 +93,8 @@ function shell(mode: "page" | "file" | "app"): Plugin {
         delete bundle[name];
       }
       // A function as replacement: "$&" in the code must stay as it is.
+      for (const group of Object.keys(LATER))
+        if (!parts.later.includes(`data-part="${group}"`)) this.error(`the components of "${group}" are not set apart`);
       const script = read("later.js")
         .replace("/*ATLAS-NAME*/", `${mode}.js`)
         .replace("/*ATLAS-FIRST*/", () => parts.first);

@@ -19,13 +19,13 @@ const entries = {
 
 const isEntry = (mode: string): mode is keyof typeof entries => mode in entries;
 
+const bar = (name: string) => `frame/${name}.svelte`;
+const ofText = (name: string) => `panels/text/Text${name}.svelte`;
 /**
  * Components that are not part of a first picture of lines, in the order in which they may be needed. In a file each of
  * these groups is a script of its own, which the browser does not read before one of its components is shown: reading
  * all code takes longer than drawing the lines. A file without maps, scores and pictures does not hold the last one.
  */
-const bar = (name: string) => `frame/${name}.svelte`;
-const ofText = (name: string) => `panels/text/Text${name}.svelte`;
 const LATER: Record<string, string[]> = {
   bars: [
     ...["Announcer", "CellBar", "Controls", "EditMenu", "Inspector", "KeyList", "Palette", "StatusBar", "TopBar"].map(
